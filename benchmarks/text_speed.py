@@ -209,7 +209,7 @@ def one(options: Namespace) -> dict[str, Any]:
     """Microseconds for one text, by the pipeline and by its two steps."""
     texts = texts_of("count", 2)
     model = fit_text(texts, [" python" in text.lower() for text in texts], random_state=0)
-    vectorizer, classifier = model[0], model[-1]
+    vectorizer, classifier = model.vectorizer_, model.classifier_
     text = [texts[0][:120]]
     calls = {
         "pipeline": lambda: model.predict(text),

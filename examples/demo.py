@@ -86,7 +86,7 @@ def show_answers(model: Any) -> None:
 def show_algorithms(model: Any, data: tuple[Any, Any, Any, Any]) -> dict[str, Any]:
     """Print a table of the algorithms on the rows that the pipeline makes; return the models."""
     texts, y, test_texts, y_test = data
-    X, X_test = (model[0].transform(each) for each in (texts, test_texts))
+    X, X_test = (model.vectorizer_.transform(each) for each in (texts, test_texts))
     print(f"\nThe algorithms, three epochs each\n{'':<41}{'error %':>8}{'corrections':>13}")
     models = {}
     for name, settings in ALGORITHMS.items():

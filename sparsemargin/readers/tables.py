@@ -90,14 +90,22 @@ def batches_of_csv(
         before, n_rows = None, 0
         for batch in open_csv(content, reading, lines, text):
             if before is not None and len(before):
-                yield RecordBatch.from_arrays(before.columns, names=how.columns)
+                yield _with_texts_missing(before, how)
             before, n_rows = batch, n_rows + len(batch)
         if before is None or not len(before) or before.column(0)[-1].as_py() != _END:
             raise ValueError(
                 f"{name}, row {n_rows}: a quote is not closed before the end of the file. Close "
                 'it, or quote the text and double its quotes: "a ""text"""'
             )
-        yield RecordBatch.from_arrays(before.slice(0, len(before) - 1).columns, names=how.columns)
+        yield _with_texts_missing(before.slice(0, len(before) - 1), how)
+
+
+def _with_texts_missing(batch: Any, how: DocumentForm) -> Any:
+    """Return a batch of a csv whose texts may be missing, and whose labels are text, as an empty
+    field is a row without labels."""
+    columns, n_texts = batch.columns, len(how.texts)
+    filled = [column.fill_null("") for column in columns[n_texts:]]
+    return RecordBatch.from_arrays(columns[:n_texts] + filled, names=how.columns)
 
 
 def _check_columns(where: str, names: list[str], how: DocumentForm) -> None:

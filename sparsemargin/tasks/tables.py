@@ -89,13 +89,13 @@ def texts_in(
             return X, None
         return _filled([_as_list(X)], missing)
     names = _text_columns(text, columns)
+    values = [_as_list(column_of(X, name, "text")) for name in names]
     others = [each for each in columns if each not in names and each != label]
     if warn and others:
         warn_user(
             f"Only the text in {', '.join(map(repr, names))} is used. Other columns have no effect:"
             f" {_shown(others)}."
         )
-    values = [_as_list(column_of(X, name, "text")) for name in names]
     if missing == "error":
         for name, column in zip(names, values, strict=True):
             at = next((i for i, value in enumerate(column) if is_missing(value)), None)

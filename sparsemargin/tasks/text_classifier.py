@@ -129,7 +129,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     vectorizer_ = property(lambda self: self.pipeline_.steps[0][1], doc="The fitted vectorizer.")
     classifier_ = property(lambda self: self.pipeline_.steps[-1][1], doc="The fitted classifier.")
-    classes_ = property(attrgetter("classifier_.classes_"), doc="The classes.")
+    classes_ = property(attrgetter("pipeline_.classes_"), doc="The classes.")
 
     def __init__(
         self,
@@ -181,8 +181,11 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             `text`. The message names the columns or the row. The model is then unchanged.
         """
         texts, y, sample_weight = self._training_texts(X, y, sample_weight)
+        texts = list(without_arrow(texts))
         vectorizer = self._vectorizer_for(texts)
         rows = vectorizer.fit_transform(texts)
+        if hasattr(vectorizer, "remember_terms"):
+            vectorizer.remember_terms(texts)
         classifier = fit_rows(
             rows, y, self.algo, sample_weight, self._classifier_params(),
             of_texts=has_default_terms(vectorizer),
@@ -302,26 +305,31 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the outputs for each text. See `AROWClassifier.decision_function`."""
-        return self.classifier_.decision_function(self._rows(X))
+        rows = self._rows(X)
+        return self.classifier_.decision_function(rows)
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> np.ndarray:
         """Predict the probabilities of the classes, shape (n_samples, n_classes)."""
-        return self.classifier_.predict_proba(self._rows(X))
+        rows = self._rows(X)
+        return self.classifier_.predict_proba(rows)
 
     @available_if(_has_probabilities)
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Return the logarithms of the probabilities, shape (n_samples, n_classes)."""
-        return self.classifier_.predict_log_proba(self._rows(X))
+        rows = self._rows(X)
+        return self.classifier_.predict_log_proba(rows)
 
     def predict_labels(self, X: Any, *, threshold: Any = None, top_k: int | None = None) -> Any:
         """Predict labels with a threshold, or the `top_k` most likely classes. See
         `AROWClassifier.predict_labels`."""
-        return self.classifier_.predict_labels(self._rows(X), threshold=threshold, top_k=top_k)
+        rows = self._rows(X)
+        return self.classifier_.predict_labels(rows, threshold=threshold, top_k=top_k)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy. `y` may name a column of the table, as in `fit`."""
-        return self.classifier_.score(self._rows(X), labels_in(X, y), sample_weight)
+        rows = self._rows(X)
+        return self.classifier_.score(rows, labels_in(X, y), sample_weight)
 
     def explain(self, text: str, *, labels: Any = None) -> list[Explanation]:
         """Compute the contribution of each term of a text to the output of its predicted class.
@@ -467,7 +475,6 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         check_choice("features", self.features, _FEATURES)
         if self.features == "words":
             return words_and_pairs()
-        texts = list(without_arrow(texts))
         every, sizes = sizes_of(texts)
         make = default_vectorizer if self.features == "auto" else default_hashing
         return make(every * sum(sizes))

@@ -65,8 +65,8 @@ def test_files_of_texts_give_the_model_of_fit_text(paths):
     alone = sparsemargin.fit_text(paths[0], vectorizer=vectorizer_for([]), **how)
     model = fit_distributed(paths[:1], **how)
     assert [name for name, _ in model.steps] == [name for name, _ in alone.steps]
-    assert_same(model[-1], alone[-1])
-    assert model[0].terms_ == alone[0].terms_
+    assert_same(model.classifier_, alone.classifier_)
+    assert model.vectorizer_.terms_ == alone.vectorizer_.terms_
     shards = fit_distributed(paths, random_state=0)
     assert shards.predict(["buy cheap pills", "see you home"]).tolist() == ["spam", "ham"]
 
@@ -80,8 +80,8 @@ def test_interrupted_fit_is_resumed_with_its_vectorizer(paths, tmp_path):
     assert cut.predict(["buy cheap pills", "see you home"]).tolist() == ["spam", "ham"]
     for model in fit_distributed(paths, checkpoint=kept, resume=True, **how), load_model(kept):
         assert [name for name, _ in model.steps] == ["vectorizer", "classifier"]
-        assert model[0].terms_ == whole[0].terms_ == cut[0].terms_
-        assert_same(model[-1], whole[-1])
+        assert model.vectorizer_.terms_ == whole.vectorizer_.terms_ == cut.vectorizer_.terms_
+        assert_same(model.classifier_, whole.classifier_)
 
 
 def test_unsavable_vectorizer_is_rejected_before_training(paths, tmp_path):
@@ -111,12 +111,12 @@ def test_texts_in_memory_with_and_without_a_vectorizer():
     pairs = [(texts[s::3], labels[s::3]) for s in range(3)]
     model = fit_distributed(pairs, random_state=0)
     assert model.predict(["buy cheap pills", "see you home"]).tolist() == ["spam", "ham"]
-    assert "cheap" in model[0].terms_.values()
+    assert "cheap" in model.vectorizer_.terms_.values()
     fitted = TfidfVectorizer().fit(texts)
     narrow = fit_distributed(pairs, vectorizer=fitted, random_state=0)
-    assert narrow[-1].n_features_in_ == len(fitted.vocabulary_)
+    assert narrow.classifier_.n_features_in_ == len(fitted.vocabulary_)
     rows = [(fitted.transform(some), own) for some, own in pairs]
-    assert_same(narrow[-1], fit_distributed(rows, random_state=0))
+    assert_same(narrow.classifier_, fit_distributed(rows, random_state=0))
     with pytest.raises(ValueError, match="has to read all texts first"):
         fit_distributed(pairs, vectorizer=TfidfVectorizer())
 
@@ -139,7 +139,7 @@ def test_dask_collections_are_split_at_their_partitions(tmp_path):
     table.to_parquet(str(tmp_path / "mail"))
     files = sorted(map(str, (tmp_path / "mail").glob("*.parquet")))
     whole = fit_distributed(files, text="body", label="kind", shuffle=False, **how)
-    assert_same(whole[-1], fit_distributed(pairs, shuffle=False, **how)[-1])
+    assert_same(whole.classifier_, fit_distributed(pairs, shuffle=False, **how)[-1])
     with pytest.raises(ValueError, match="no column 'text', but body, kind"):
         fit_distributed(table, **how)
     with pytest.raises(ValueError, match="need y, their labels"):

@@ -186,7 +186,7 @@ def read(path, **how):
     labels, texts = [], []
     try:
         (source,) = open_sources(path)
-        for piece in pieces(source, DocumentForm(**how)):
+        for piece in pieces(source, DocumentForm(missing="empty", **how)):
             parsed = piece().parsed
             texts += [each.strip(" ") for each in parsed.texts]
             labels += parsed.labels

@@ -212,7 +212,7 @@ def test_header_determines_the_columns(names, model):
     values = {"label": LABELS, "text": TEXTS, "id": [str(i) for i in range(40)]}
     lines("named.tsv", [names, *zip(*(values[name] for name in names), strict=True)])
     learned = train("named.tsv")
-    np.testing.assert_array_equal(learned[-1].coef_, train("a.tsv")[-1].coef_)
+    np.testing.assert_array_equal(learned.classifier_.coef_, train("a.tsv").classifier_.coef_)
     assert json.loads(run("evaluate", model, "named.tsv", "--json").stdout)["rows"] == 40
     assert predicted(model, "named.tsv") == LABELS
     assert json.loads(run("info", "named.tsv", "--json").stdout)["files"][0]["rows"] == 40
@@ -272,7 +272,7 @@ def test_quoted_fields_agree_with_the_csv_module(label, model):
     learned = train("quoted.tsv")
     with open("plain.csv", "w", newline="") as file:
         csv.writer(file).writerows([("label", "text"), *rows])
-    np.testing.assert_array_equal(learned[-1].coef_, train("plain.csv")[-1].coef_)
+    np.testing.assert_array_equal(learned.classifier_.coef_, train("plain.csv").classifier_.coef_)
     assert predicted(model, "quoted.tsv") == LABELS
     Path("some.tsv").write_text('"sea"\twaves\n"land"\t"hills"\n')
     with pytest.raises(ValueError, match=r"some\.tsv, line 1: the fields of .* are quoted, but"):

@@ -76,8 +76,8 @@ def words():
 
 
 def same(pipeline, model):
-    np.testing.assert_array_equal(pipeline[-1].coef_, model.coef_)
-    np.testing.assert_array_equal(pipeline[-1].intercept_, model.intercept_)
+    np.testing.assert_array_equal(pipeline.classifier_.coef_, model.coef_)
+    np.testing.assert_array_equal(pipeline.classifier_.intercept_, model.intercept_)
     np.testing.assert_array_equal(pipeline.classes_, model.classes_)
     return True
 
@@ -115,11 +115,15 @@ def test_files_are_learned_in_several_epochs_by_default(tmp_path, monkeypatch):
     def epochs(texts, labels, **how):
         tsv(path, texts, labels)
         fitted = fit_text(path, vectorizer=words(), random_state=0, **how)
-        assert fitted[-1].n_iter_ == fitted[-1].max_iter
+        assert fitted.classifier_.n_iter_ == fitted.classifier_.max_iter
         assert hasattr(fitted, "predict_proba")
         again = fit_text(path, vectorizer=words(), random_state=0, **how,
-                         max_iter=fitted[-1].max_iter)  # fmt: skip
-        return fitted[-1].max_iter if "max_iter" in how or same(fitted, again[-1]) else None
+                         max_iter=fitted.classifier_.max_iter)  # fmt: skip
+        return (
+            fitted.classifier_.max_iter
+            if "max_iter" in how or same(fitted, again.classifier_)
+            else None
+        )
 
     # 1,000 trials for few rows; two epochs otherwise, and three if a class has fewer than 100 rows.
     assert epochs(TEXTS, LABELS) == 9
@@ -129,14 +133,14 @@ def test_files_are_learned_in_several_epochs_by_default(tmp_path, monkeypatch):
     assert epochs(TEXTS * 20, LABELS * 20, r=0.2) == 2
     assert epochs(TEXTS * 20, [f"{label},x" for label in LABELS * 20], multilabel=True) == 2
     run("train", path, "-o", model, "--hash-bits", "12", "--multilabel")
-    assert load_model(model)[-1].n_iter_ == 2
+    assert load_model(model).classifier_.n_iter_ == 2
     run("train", path, "-o", model, "--epochs", "1", "--multilabel")
-    assert load_model(model)[-1].n_iter_ == 1
+    assert load_model(model).classifier_.n_iter_ == 1
     with standard_input(path.read_bytes()):
-        assert fit_text("-", format="tsv", vectorizer=words())[-1].n_iter_ == 1
+        assert fit_text("-", format="tsv", vectorizer=words()).classifier_.n_iter_ == 1
     monkeypatch.setattr(learn_texts, "_MOST_BYTES", 100)
     tsv(path, TEXTS * 20, LABELS * 20)
-    assert fit_text(path, vectorizer=words())[-1].n_iter_ == 1
+    assert fit_text(path, vectorizer=words()).classifier_.n_iter_ == 1
 
 
 @pytest.mark.filterwarnings("ignore:The model predicts class a")
@@ -145,7 +149,10 @@ def test_rare_classes_are_estimated_from_the_first_texts(tmp_path, monkeypatch):
     labels = np.where(np.arange(60_000) % 50, "a", "b")
     tsv(tmp_path / "texts.tsv", TEXTS * 500, labels)
     # About 1,200 rows have the rare class, but few of the first texts.
-    assert fit_text(tmp_path / "texts.tsv", vectorizer=words(), shuffle=False)[-1].max_iter == 2
+    assert (
+        fit_text(tmp_path / "texts.tsv", vectorizer=words(), shuffle=False).classifier_.max_iter
+        == 2
+    )
 
 
 @pytest.mark.parametrize("end", FORMS)
@@ -167,7 +174,7 @@ def test_compressed_files_are_read(tmp_path, end, opened):
     with opened(path, "wb") as file:
         file.write((tmp_path / "texts.tsv").read_bytes())
     plain = fit_text(tmp_path / "texts.tsv", vectorizer=words(), **SETTINGS)
-    assert same(fit_text(path, vectorizer=words(), **SETTINGS), plain[-1])
+    assert same(fit_text(path, vectorizer=words(), **SETTINGS), plain.classifier_)
 
 
 def test_any_line_end_is_accepted(tmp_path):
@@ -188,7 +195,7 @@ def test_fasttext_labels_may_stand_anywhere_in_a_line(tmp_path, line):
     plain = tmp_path / "plain.txt"
     fasttext(plain, TEXTS, LABELS)
     learned = fit_text(plain, vectorizer=words(), **SETTINGS)
-    assert same(fit_text(path, vectorizer=words(), **SETTINGS), learned[-1])
+    assert same(fit_text(path, vectorizer=words(), **SETTINGS), learned.classifier_)
 
 
 @pytest.mark.parametrize("line", ["{} {}", "{}  {}", "{}\t{}"])
@@ -208,8 +215,8 @@ def test_threads_and_cached_epochs_give_the_same_model(tmp_path, monkeypatch):
     models = [
         fit_text(path, vectorizer=words(), n_jobs=n, max_iter=3, random_state=0) for n in (1, 2, 3)
     ]
-    assert same(models[0], models[1][-1])
-    assert same(models[0], models[2][-1])
+    assert same(models[0], models[1].classifier_)
+    assert same(models[0], models[2].classifier_)
 
 
 def test_row_cache_of_texts_is_reused(tmp_path):
@@ -219,7 +226,7 @@ def test_row_cache_of_texts_is_reused(tmp_path):
     kept = path.with_name("texts.tsv.smcache")
     before = kept.stat().st_mtime_ns
     again = fit_text(path, vectorizer=words(), cache=True, max_iter=2, random_state=0)
-    assert same(first, again[-1])
+    assert same(first, again.classifier_)
     assert kept.stat().st_mtime_ns == before
 
 
@@ -316,7 +323,7 @@ def test_table_labels_are_lists_or_separated_by_commas(tmp_path):
     second.write_text('{"text": "one two", "label": "a,b"}\n{"text": "two", "label": "b"}\n' * 9)
     models = [fit_text(path, multilabel=True, vectorizer=words(), **SETTINGS)
               for path in (first, second)]  # fmt: skip
-    assert same(models[0], models[1][-1])
+    assert same(models[0], models[1].classifier_)
 
 
 @pytest.mark.parametrize("end", [".tsv", ".csv"])
@@ -369,9 +376,9 @@ def test_texts_in_memory_use_words_pairs_and_character_ngrams(monkeypatch):
     X = WordCharVectorizer().fit_transform(TEXTS)
     model = fit_text(TEXTS, LABELS, "alma", random_state=0)
     assert same(model, fit_csr(X, LABELS, "alma", random_state=0))
-    assert list(model.named_steps) == ["vectorizer", "classifier"]
+    assert list(model.pipeline_.named_steps) == ["vectorizer", "classifier"]
     monkeypatch.setattr(text_defaults, "_MANY_CHARACTERS", sum(map(len, TEXTS)) - 1)
-    assert fit_text(TEXTS, LABELS, random_state=0)[0].char_ngram_range == (4, 4)
+    assert fit_text(TEXTS, LABELS, random_state=0).vectorizer_.char_ngram_range == (4, 4)
     monkeypatch.setattr(text_defaults, "_MOST_CHARACTERS", sum(map(len, TEXTS)) - 1)
     model = fit_text(TEXTS, LABELS, "alma", random_state=0)
     X = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, dtype=np.float32)
@@ -382,19 +389,19 @@ def test_texts_use_a_prior_by_default_with_one_label_per_text(tmp_path):
     path = tmp_path / "a.tsv"
     tsv(path, TEXTS * 20, LABELS * 20)
     for model in fit_text(TEXTS, LABELS, random_state=0), fit_text(path, random_state=0):
-        assert type(model[-1]) is AROWClassifier
-        assert model[-1].prior == "naive_bayes"
-        assert model[-1].max_iter >= 2
+        assert type(model.classifier_) is AROWClassifier
+        assert model.classifier_.prior == "naive_bayes"
+        assert model.classifier_.max_iter >= 2
         assert model.predict(TEXTS).tolist() == LABELS
         assert model.predict_proba(TEXTS).argmax(axis=1).tolist() == [
             model.classes_.tolist().index(label) for label in LABELS
         ]
-    assert fit_text(TEXTS, LABELS, prior=None, random_state=0)[-1].prior is None
-    assert fit_text(TEXTS, LABELS, r=2.0, random_state=0)[-1].prior == "naive_bayes"
-    once = fit_text(path, max_iter=1, random_state=0)[-1]
+    assert fit_text(TEXTS, LABELS, prior=None, random_state=0).classifier_.prior is None
+    assert fit_text(TEXTS, LABELS, r=2.0, random_state=0).classifier_.prior == "naive_bayes"
+    once = fit_text(path, max_iter=1, random_state=0).classifier_
     assert (once.prior, once.max_iter) == ("naive_bayes", 1)
     several = fit_text(TEXTS, [[label, "any"] for label in LABELS], random_state=0)
-    assert several[-1].prior is None
+    assert several.classifier_.prior is None
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -458,8 +465,8 @@ def test_text_pipeline_continues_with_further_files(tmp_path):
     tsv(path, TEXTS, LABELS)
     first = fit_text(path, vectorizer=words(), **SETTINGS)
     more = fit_text(path, init_model=first)
-    assert more[0].n_features == 1 << 12
-    assert same(more, fit_text(path, vectorizer=words(), init_model=first[-1])[-1])
+    assert more.vectorizer_.n_features == 1 << 12
+    assert same(more, fit_text(path, vectorizer=words(), init_model=first.classifier_).classifier_)
     with pytest.raises(ValueError, match="has to read all texts first"):
         fit_text(path, init_model=fit_text(TEXTS, LABELS))
 
@@ -481,14 +488,18 @@ def test_long_text_of_a_table_is_read(tmp_path, end):
 @pytest.mark.parametrize("vectorizer", [None, words()])
 def test_text_pipeline_continues_with_further_texts(vectorizer):
     first = fit_text(TEXTS, LABELS, vectorizer=vectorizer, **SETTINGS)
-    before = first[-1].coef_.copy()
+    before = first.classifier_.coef_.copy()
     more = fit_text(TEXTS[1:], LABELS[1:], init_model=first)
-    np.testing.assert_array_equal(first[-1].coef_, before)
-    again = first[-1].partial_fit(first[0].transform(TEXTS[1:]), LABELS[1:])
+    np.testing.assert_array_equal(first.classifier_.coef_, before)
+    again = first.classifier_.partial_fit(first.vectorizer_.transform(TEXTS[1:]), LABELS[1:])
     assert same(more, again)
-    with pytest.raises(ValueError, match="init_model is a pipeline that learning goes on with"):
-        fit_text(TEXTS, LABELS, init_model=first[-1])
-    with pytest.raises(ValueError, match="init_model is a pipeline that learning goes on with"):
+    with pytest.raises(
+        ValueError, match="init_model is a fitted TextClassifier that learning goes on with"
+    ):
+        fit_text(TEXTS, LABELS, init_model=first.classifier_)
+    with pytest.raises(
+        ValueError, match="init_model is a fitted TextClassifier that learning goes on with"
+    ):
         fit_text(TEXTS, LABELS, init_model=first, max_iter=2)
 
 
@@ -513,8 +524,10 @@ def test_labels_are_words_unless_all_are_integers(tmp_path, labels, classes):
     assert json.loads(run("evaluate", model, path, "--json").stdout)["mistakes"] == 0
     one = fit_text(path, positive=labels[0], **SETTINGS)
     assert one.predict(["bee", "sea"]).tolist() == [1, -1]
-    assert same(fit_text(path, classes=classes, **SETTINGS), pipeline[-1])
-    assert same(fit_text(path, init_model=pipeline), fit_text(path, init_model=pipeline)[-1])
+    assert same(fit_text(path, classes=classes, **SETTINGS), pipeline.classifier_)
+    assert same(
+        fit_text(path, init_model=pipeline), fit_text(path, init_model=pipeline).classifier_
+    )
 
 
 def test_vw_number_labels_may_be_written_in_any_way(tmp_path):
@@ -537,7 +550,7 @@ def test_vw_feature_values_count_as_presence(tmp_path):
     first, second = tmp_path / "a.vw", tmp_path / "b.vw"
     first.write_text("1 |ns:0.5 bee:1.5 dee:-2 sea:0\n-1 | sea\n" * 9)
     second.write_text("1 | bee dee\n-1 | sea\n" * 9)
-    assert same(fit_text(first, **SETTINGS), fit_text(second, **SETTINGS)[-1])
+    assert same(fit_text(first, **SETTINGS), fit_text(second, **SETTINGS).classifier_)
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
@@ -551,7 +564,10 @@ def test_csv_delimiter_is_taken_from_the_header(tmp_path, delimiter):
         )
     pipeline = fit_text(path, text="body", label="kind", **SETTINGS)
     assert same(
-        pipeline, fit_text(texts, LABELS, vectorizer=pipeline[0], max_iter=1, **SETTINGS)[-1]
+        pipeline,
+        fit_text(
+            texts, LABELS, vectorizer=pipeline.vectorizer_, max_iter=1, **SETTINGS
+        ).classifier_,
     )
     columns = "--text", "body", "--label", "kind"
     with standard_input(gzip.compress(path.read_bytes())):
@@ -559,7 +575,7 @@ def test_csv_delimiter_is_taken_from_the_header(tmp_path, delimiter):
             "--hash-bits", "16")  # fmt: skip
     # The size of standard input is unknown, so it has no character n-grams.
     words = fit_text(path, text="body", label="kind", vectorizer=vectorizer_for([], 16), **SETTINGS)
-    assert same(load_model(model), words[-1])
+    assert same(load_model(model), words.classifier_)
 
 
 @pytest.mark.parametrize(
@@ -590,14 +606,14 @@ def test_lines_may_end_with_a_carriage_return(tmp_path, end):
     FORMS[end](path, TEXTS, LABELS)
     plain = fit_text(path, **SETTINGS)
     path.write_bytes(path.read_bytes().replace(b"\r\n", b"\n").replace(b"\n", b"\r"))
-    assert same(fit_text(path, **SETTINGS), plain[-1])
+    assert same(fit_text(path, **SETTINGS), plain.classifier_)
 
 
 def test_carriage_return_within_a_long_line_is_white_space(tmp_path, monkeypatch):
     monkeypatch.setattr("sparsemargin.files.sources.BLOCK_BYTES", 20)
     path = tmp_path / "a.tsv"
     tsv(path, ["a long line of words\rand more of them"] * 4, ["a", "b"] * 2)
-    assert fit_text(path, multilabel=True, **SETTINGS)[-1].n_iter_ == 1
+    assert fit_text(path, multilabel=True, **SETTINGS).classifier_.n_iter_ == 1
     assert json.loads(run("info", path, "--json").stdout)["files"][0]["rows"] == 4
 
 
@@ -713,7 +729,7 @@ def test_weights_and_early_stopping_of_texts_equal_those_of_rows(tmp_path, setti
     model = fit_csr(words().transform(TEXTS), LABELS, **how)
     pipeline = fit_text(path, vectorizer=words(), **how)
     assert same(pipeline, model)
-    assert pipeline[-1].n_iter_ == model.n_iter_
+    assert pipeline.classifier_.n_iter_ == model.n_iter_
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -175,7 +175,7 @@ def test_memory_of_a_loaded_model_of_a_text_file(tmp_path, monkeypatch):
             drawn = words[(20_000 * random.rand(60) ** 3).astype(int)]
             file.write(f"class {i % 8}\t{' '.join(drawn)} topic{i % 8}{random.randint(20)}\n")
     model = fit_text(tmp_path / "texts.tsv", random_state=0)
-    n_bytes = model[-1].space.nbytes
+    n_bytes = model.classifier_.space.nbytes
     save_model(model, tmp_path / "texts.model")
     ran = subprocess.run(
         [sys.executable, "-c", MEASURED, str(tmp_path / "texts.model")],

@@ -147,7 +147,7 @@ def test_threads_share_one_loaded_pipeline(tmp_path):
 
 
 def test_pipeline_is_of_scikit_learn():
-    model = fit_text(TEXTS, Y, random_state=0)
+    model = fit_text(TEXTS, Y, random_state=0).pipeline_
     assert isinstance(model, Pipeline)
     plain = Pipeline(model.steps)
     assert repr(model) == repr(plain)

@@ -224,8 +224,8 @@ def test_pipelines_are_saved_explained_and_converted(in_file, tmp_path):
     assert model.predict(texts).tolist() == labels
     save_model(model, tmp_path / "a.model")
     loaded = load_model(tmp_path / "a.model")
-    assert loaded.steps[0][1].get_params() == model.steps[0][1].get_params()
-    assert_identical(loaded[:-1].transform(texts), model[:-1].transform(texts))
+    assert loaded.vectorizer_.get_params() == model.vectorizer_.get_params()
+    assert_identical(loaded.pipeline_[:-1].transform(texts), model.pipeline_[:-1].transform(texts))
     [explanation] = explain_row(loaded, ["singing"])
     assert {"singing", "char: ing"} <= set(explanation.names)
     converted = as_scikit_learn(model)

@@ -1,0 +1,395 @@
+"""TextClassifier: forms of input, missing texts, model selection, explanations, files, copies."""
+
+import json
+import pickle
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from sklearn.base import clone, is_classifier
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import StackingClassifier
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+
+from problems.command_line import run
+from sparsemargin import Rejector, TextClassifier, fit_text, load_model, save_model
+from sparsemargin.evaluation.marked_text import as_html, word_contributions
+from sparsemargin.text import HashingVectorizer, TfidfVectorizer
+
+SUBJECTS = ["cheap pills", "lunch", "see you", "pills for free"] * 20
+BODIES = ["buy now", "at noon today", "at the meeting", "free money"] * 20
+QUEUES = ["spam", "ham", "ham", "spam"] * 20
+TABLE = pd.DataFrame({"id": range(80), "subject": SUBJECTS, "body": BODIES, "queue": QUEUES})
+BOTH = [f"{subject}\n{body}" for subject, body in zip(SUBJECTS, BODIES, strict=True)]
+
+TABLES = {
+    "pandas": lambda: TABLE,
+    "pandas, arrow": lambda: TABLE.convert_dtypes(dtype_backend="pyarrow"),
+    "polars": lambda: pl.from_pandas(TABLE),
+    "pyarrow": lambda: pa.Table.from_pandas(TABLE),
+}
+
+
+def made(**params):
+    return TextClassifier(random_state=0, **params)
+
+
+@pytest.fixture(autouse=True)
+def _in_tmp_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def model():
+    return made().fit(BOTH, QUEUES)
+
+
+# ------------------------------------------------------------------------------------- input
+
+
+@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.filterwarnings("ignore:Only the text")
+def test_columns_of_a_table_equal_the_joined_texts(name, model):
+    table = TABLES[name]()
+    for labels in ("queue", QUEUES):
+        fitted = made(text=["subject", "body"]).fit(table, labels)
+        np.testing.assert_array_equal(
+            fitted.decision_function(table), model.decision_function(BOTH)
+        )
+    assert fitted.predict(table).tolist() == QUEUES
+    assert fitted.score(table, "queue") == 1
+
+
+def test_table_without_text_names_its_columns(model):
+    for call in (lambda: made().fit(TABLE, "queue"), lambda: model.predict(TABLE)):
+        with pytest.raises(ValueError, match=r"text=COLUMN.*'id', 'subject', 'body', 'queue'"):
+            call()
+    with pytest.raises(ValueError, match=r"text='bodi' is no column. Did you mean 'body'\?"):
+        made(text="bodi").fit(TABLE, "queue")
+    with pytest.raises(ValueError, match="y='queue' names a column, but X is no table"):
+        made().fit(BOTH, "queue")
+    with pytest.raises(ValueError, match="several times"):
+        made(text=["body", "body"]).fit(TABLE, "queue")
+    with pytest.raises(ValueError, match=r"collect\(\)"):
+        made(text="body").fit(pl.from_pandas(TABLE).lazy(), QUEUES)
+
+
+def test_other_columns_are_named_in_a_warning():
+    with pytest.warns(UserWarning, match="no effect: 'id', 'subject'"):
+        fitted = made(text="body").fit(TABLE, "queue")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fitted.predict(TABLE)
+        made(text="body").fit(TABLE[["body", "queue"]], TABLE["queue"])
+
+
+MISSING = [None, np.nan, pd.NA, pd.NaT]
+
+
+@pytest.mark.parametrize("value", MISSING, ids=repr)
+def test_missing_texts(value):
+    texts = pd.Series([*BODIES, value, "noon"], dtype=object)
+    y = [*QUEUES, "spam", "ham"]
+    table = pd.DataFrame({"text": texts})
+    with pytest.raises(ValueError, match=r"Row 80 of column 'text' is .*missing='empty'"):
+        made(text="text").fit(table, y)
+    with pytest.raises((TypeError, ValueError, AttributeError), match=r"texts\[80\]"):
+        made().fit(texts, y)
+    filled, kept = texts.fillna(""), [i for i in range(82) if i != 80]
+    for text, X in ((None, texts), (None, list(texts)), ("text", table)):
+        empty = made(text=text, missing="empty").fit(X, y)
+        expected = made().fit(list(filled), y)
+        np.testing.assert_array_equal(
+            empty.decision_function(X), expected.decision_function(list(filled))
+        )
+        weights = np.linspace(1, 2, 82)
+        dropped = made(text=text, missing="drop").fit(X, y, weights)
+        expected = made().fit([texts[i] for i in kept], [y[i] for i in kept], weights[kept])
+        # A prediction has a row for each text.
+        np.testing.assert_array_equal(
+            dropped.decision_function(X), expected.decision_function(list(filled))
+        )
+    with pytest.raises(ValueError, match="All texts are missing"):
+        made(missing="drop").fit([value, value], ["a", "b"])
+    with pytest.raises(ValueError, match="missing must be one of"):
+        made(missing="ignore").fit(BODIES, QUEUES)
+
+
+def test_row_with_one_of_two_texts_is_kept():
+    table = pd.DataFrame({"a": ["cheap", None, None], "b": [None, "noon", None]})
+    fitted = made(text=["a", "b"], missing="drop").fit(table, ["spam", "ham", "ham"])
+    assert fitted.classifier_.fitted.space.trials % 2 == 0
+    assert fitted.predict(table).tolist()[:2] == ["spam", "ham"]
+
+
+# ---------------------------------------------------------------------------------- features
+
+
+def test_features(model):
+    assert type(model.vectorizer_).__name__ == "WordCharVectorizer"
+    assert type(made(features="words").fit(BOTH, QUEUES).vectorizer_) is TfidfVectorizer
+    hashed = made(features="hashed").fit(BOTH, QUEUES)
+    assert type(hashed.vectorizer_).__name__ == "WordCharHashingVectorizer"
+    assert "pills" in dict(hashed.top_features(50)["spam"])
+    own = TfidfVectorizer(ngram_range=(1, 3))
+    fitted = made(features=own).fit(BOTH, QUEUES)
+    assert fitted.vectorizer_.ngram_range == (1, 3)
+    assert not hasattr(own, "vocabulary_")
+    with pytest.raises(ValueError, match="features must be one of"):
+        made(features="letters").fit(BOTH, QUEUES)
+
+
+def test_parameters_of_the_classifier():
+    fitted = made(r=0.1, class_weight="balanced", max_iter=3).fit(BOTH, QUEUES)
+    classifier = fitted.classifier_
+    assert (classifier.r, classifier.class_weight, classifier.max_iter) == (0.1, "balanced", 3)
+    assert classifier.prior == "naive_bayes"
+    assert made(algo="pnorm", params={"p": 4}).fit(BOTH, QUEUES).classifier_.p == 4
+    with pytest.raises(ValueError, match="r is given as an argument and in params"):
+        made(r=0.1, params={"r": 1}).fit(BOTH, QUEUES)
+    with pytest.raises(ValueError, match="Unknown parameter 'C'"):
+        made(params={"C": 1}).fit(BOTH, QUEUES)
+    same = fit_text(BOTH, QUEUES, random_state=0, r=0.1, class_weight="balanced", max_iter=3)
+    assert same.get_params() == fitted.get_params()
+    np.testing.assert_array_equal(same.decision_function(BOTH), fitted.decision_function(BOTH))
+
+
+# --------------------------------------------------------------- tools of scikit-learn, copies
+
+
+@pytest.mark.filterwarnings("ignore:Only the text")
+def test_model_selection():
+    whole = made(text=["subject", "body"])
+    assert is_classifier(whole)
+    assert cross_val_score(whole, TABLE, TABLE["queue"], cv=4).tolist() == [1] * 4
+    assert cross_val_score(whole, TABLE, TABLE["queue"], cv=2, n_jobs=2).tolist() == [1] * 2
+    probabilities = cross_val_predict(whole, TABLE, QUEUES, cv=4, method="predict_proba")
+    assert probabilities.shape == (80, 2)
+    grid = {"r": [0.1, 1], "text": ["subject", ["subject", "body"]], "features": ["words", "auto"]}
+    search = GridSearchCV(whole, grid, cv=2).fit(TABLE, QUEUES)
+    assert search.best_score_ == 1
+    nested = made(features=TfidfVectorizer())
+    search = GridSearchCV(nested, {"features__ngram_range": [(1, 1), (1, 2)]}, cv=2)
+    assert search.fit(BOTH, QUEUES).best_estimator_.vectorizer_.ngram_range in ((1, 1), (1, 2))
+
+
+def test_wrapping_by_other_estimators(model):
+    stacked = StackingClassifier([("a", made()), ("b", made(features="words"))], cv=3)
+    assert stacked.fit(BOTH, QUEUES).predict(BOTH).tolist() == QUEUES
+    calibrated = CalibratedClassifierCV(made(), cv=3).fit(BOTH, QUEUES)
+    assert calibrated.predict_proba(BOTH).shape == (80, 2)
+    rejector = Rejector(made(), max_error=0.3).fit(BOTH, QUEUES)
+    assert set(rejector.predict(BOTH)) <= {"spam", "ham", "unknown"}
+
+
+@pytest.mark.parametrize("params", [
+    {}, {"features": "hashed"}, {"text": ["subject", "body"], "missing": "empty"},
+    {"features": TfidfVectorizer(), "algo": "alma", "params": {"p": 4.0}},
+    {"class_weight": {"spam": 2.0}, "max_iter": 3},
+])  # fmt: skip
+@pytest.mark.filterwarnings("ignore:Only the text")
+def test_copies(params, tmp_path):
+    X = TABLE if "text" in params else BOTH
+    fitted = made(**params).fit(X, QUEUES)
+    save_model(fitted, tmp_path / "m.model")
+    loaded = load_model(tmp_path / "m.model")
+    assert type(loaded) is TextClassifier
+    assert str(loaded.get_params()) == str(fitted.get_params())
+    for copy in (loaded, pickle.loads(pickle.dumps(fitted)), clone(fitted).fit(X, QUEUES)):
+        np.testing.assert_array_equal(copy.predict_proba(X), fitted.predict_proba(X))
+    again = loaded.fit(X, QUEUES)
+    np.testing.assert_array_equal(again.decision_function(X), fitted.decision_function(X))
+
+
+def test_damaged_parameters_of_a_file_are_refused(model, tmp_path):
+    good = model.saved_wrapper()
+    for name, value in {"text": [1], "missing": "no", "features": "all", "more": 1}.items():
+        with pytest.raises(ValueError):
+            TextClassifier.restored(good[0], {**good[1], name: value})
+    with pytest.raises(ValueError, match="no pipeline"):
+        TextClassifier.restored(model.classifier_, good[1])
+
+
+def test_single_predictions_in_threads(model):
+    expected = model.predict(BOTH).tolist()
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda text: model.predict([text])[0], BOTH * 5))
+    assert found == expected * 5
+
+
+def test_unfitted_model_is_refused():
+    unfitted = made()
+    for name in ("predict", "decision_function", "explain", "unknown_share", "score"):
+        with pytest.raises(Exception, match="not fitted") as caught:
+            getattr(unfitted, name)(*(["a"], ["b"])[: 2 if name == "score" else 1])
+        assert type(caught.value).__name__ == "NotFittedError"
+
+
+def test_failed_fit_leaves_the_model_unchanged(model):
+    before = model.decision_function(BOTH)
+    with pytest.raises(ValueError):
+        model.fit(BOTH, QUEUES[:-1])
+    np.testing.assert_array_equal(model.decision_function(BOTH), before)
+
+
+# ------------------------------------------------------------------------------- partial_fit
+
+
+def test_partial_fit_from_the_beginning_and_after_fit(model):
+    fresh = made().partial_fit(BOTH[:40], QUEUES[:40], classes=["ham", "spam"])
+    fresh.partial_fit(BOTH[40:], QUEUES[40:])
+    assert fresh.score(BOTH, QUEUES) == 1
+    assert "pills" in dict(fresh.top_features(50)["spam"])
+    n_before = model.classifier_.fitted.space.trials
+    model.partial_fit(["a new word: zebra"], ["spam"])
+    assert model.classifier_.fitted.space.trials > n_before
+    with pytest.raises(ValueError, match="features='hashed'"):
+        made(features="words").partial_fit(BOTH, QUEUES, classes=["ham", "spam"])
+    with pytest.raises(ValueError, match="classes must be passed"):
+        made().partial_fit(BOTH, QUEUES)
+    own = made(features=HashingVectorizer(n_features=1 << 10))
+    own.partial_fit(BOTH, QUEUES, classes=["ham", "spam"])
+    assert own.vectorizer_.n_features == 1 << 10
+
+
+# ------------------------------------------------------------------------------ explanations
+
+
+def test_explanation_as_table_frame_and_html(model):
+    (why,) = model.explain("Free <pills> at noon")
+    assert why.label == "spam"
+    lines = str(why).splitlines()
+    assert lines[0] == "'spam'"
+    assert lines[-1].split() == ["output", f"{why.output:+.4f}"]
+    frame = why.to_frame()
+    assert list(frame) == ["feature", "contribution"]
+    assert frame["contribution"].sum() + why.intercept == pytest.approx(why.output, abs=1e-5)
+    html = why._repr_html_()
+    assert "&lt;" in html
+    assert "<pills>" not in html
+    assert "rgba(46, 160, 67" in html
+    lone = why._replace(text=None)._repr_html_()
+    assert lone.startswith("<pre>")
+
+
+def test_contributions_are_divided_among_words():
+    text = "Cheap pills: a cheap trick"
+    names = ["cheap", "cheap trick", "pills cheap", "char: ill", "unknown", "17"]
+    spans, shares = word_contributions(text, names, [1.0, 2.0, 4.0, 8.0, 16.0, 32.0])
+    words = [text[start:end] for start, end in spans]
+    assert words == ["Cheap", "pills", "a", "cheap", "trick"]
+    # Word pairs skip the word of one letter.
+    assert shares.tolist() == [0.5, 10.0, 0.0, 3.5, 1.0]
+    assert as_html("", [], []) == ""
+    assert as_html("<b>", ["x"], [1.0]) == "&lt;b&gt;"
+
+
+def test_most_confident_errors_are_the_wrong_labels(model):
+    y = QUEUES.copy()
+    y[2], y[7] = "spam", "ham"
+    errors = model.most_confident_errors(BOTH, y)
+    assert {(each.row, each.label, each.predicted) for each in errors} == {
+        (2, "spam", "ham"), (7, "ham", "spam")
+    }  # fmt: skip
+    assert errors[0].confidence >= errors[1].confidence > 0.5
+    assert errors[0].text == BOTH[errors[0].row]
+    assert model.most_confident_errors(BOTH, QUEUES) == []
+    assert len(model.most_confident_errors(BOTH, y, n=1)) == 1
+    with pytest.raises(ValueError, match="one class for each text"):
+        model.most_confident_errors(BOTH, y[:3])
+
+
+@pytest.mark.parametrize("features", ["auto", "words", "hashed"])
+def test_unknown_share(features):
+    fitted = made(features=features).fit(BOTH, QUEUES)
+    found = fitted.unknown_share(["cheap pills", "cheap zebra", "zebra crossing", "", "?"])
+    assert found.tolist() == [0, 0.5, 1, 0, 0]
+    characters = made(features=TfidfVectorizer(analyzer="char")).fit(BOTH, QUEUES)
+    with pytest.raises(ValueError, match="single words"):
+        characters.unknown_share(["a"])
+
+
+# ----------------------------------------------------------------------------------- files
+
+
+def written(form, table):
+    path = f"t.{form}"
+    if form == "parquet":
+        table.to_parquet(path)
+    elif form == "jsonl":
+        table.to_json(path, orient="records", lines=True)
+    elif form == "folder":
+        path = "folder"
+        table.to_parquet(path, partition_cols=["id"])
+    else:
+        table.to_csv(path, index=False, sep="\t" if form == "tsv" else ",")
+    return path
+
+
+FORMS = ["csv", "tsv", "jsonl", "parquet", "folder"]
+HOW = {"text": ["subject", "body"], "missing": "drop"}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_files_with_several_texts_and_missing_values(form):
+    table = TABLE.assign(id=TABLE["id"] // 40)
+    table.loc[[3, 50], "subject"] = None
+    table.loc[[3, 60], "body"] = None
+    path, how = written(form, table), {"algo": "arow", "shuffle": False, "max_iter": 1}
+    fitted = fit_text(path, label="queue", **HOW, **how)
+    texts = table.fillna({"subject": "", "body": ""}).drop(index=3)
+    joined = (texts["subject"] + "\n" + texts["body"]).tolist()
+    same = fit_text(joined, texts["queue"], vectorizer=fitted.vectorizer_, **how)
+    np.testing.assert_array_equal(fitted.classifier_.coef_, same.classifier_.coef_)
+    for missing in ("error", "empty"):
+        if missing == "error":
+            with pytest.raises(ValueError, match=r"(row|line) \d+.*'subject' is empty.*missing="):
+                fit_text(path, label="queue", text=HOW["text"], **how)
+            continue
+        fitted = fit_text(path, label="queue", text=HOW["text"], missing="empty", **how)
+        assert fitted.classifier_.fitted.space.trials == 80
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_commands_with_several_texts_and_missing_values(form):
+    table = TABLE.assign(id=TABLE["id"] // 40)
+    table.loc[[3, 50], "subject"] = None
+    path = written(form, table)
+    reading = ("--text", "subject", "--text", "body", "--label", "queue")
+    assert "--missing empty" in run("train", path, "-o", "m.model", *reading, code=1).stderr
+    run("train", path, "-o", "m.model", *reading, "--missing", "empty", "-q")
+    loaded = load_model("m.model")
+    assert (loaded.text, loaded.missing) == (["subject", "body"], "empty")
+    told = run("evaluate", "m.model", path, *reading, "--missing", "empty", "--json").stdout
+    assert json.loads(told)["rows"] == 80
+    order = table.sort_values("id", kind="stable") if form == "folder" else table
+    labels = run("predict", "m.model", path, *reading[:4], "--missing", "empty").stdout
+    assert labels.split() == loaded.predict(order).tolist()
+
+
+def test_partitioned_folder_gives_the_label(tmp_path):
+    TABLE.to_parquet("parts", partition_cols=["queue"])
+    (tmp_path / "parts" / "_metadata.parquet").write_bytes(b"no table")
+    fitted = fit_text("parts", text="body", label="queue", random_state=0)
+    assert fitted.classes_.tolist() == ["ham", "spam"]
+    assert fitted.predict(BODIES).tolist() == QUEUES
+    pq.write_table(pa.table({"body": ["a"], "queue": ["other"]}), "parts/queue=ham/one.parquet")
+    # A column in a file is used rather than the name of its folder.
+    assert "other" in fit_text("parts", text="body", label="queue").classes_
+
+
+def test_continued_training_on_texts_and_files(model):
+    more = fit_text(BOTH[:10], QUEUES[:10], init_model=model)
+    assert more.classifier_.fitted.space.trials == model.classifier_.fitted.space.trials + 10
+    assert type(more) is TextClassifier
+    with pytest.raises(ValueError, match="Pass no other argument"):
+        fit_text(BOTH, QUEUES, "alma", init_model=model)
+    path = written("csv", TABLE)
+    first = fit_text(path, text="body", label="queue")
+    again = fit_text(path, text="body", label="queue", init_model=first)
+    assert again.classifier_.fitted.space.trials > first.classifier_.fitted.space.trials
