@@ -494,11 +494,11 @@ def test_text_pipeline_continues_with_further_texts(vectorizer):
     again = first.classifier_.partial_fit(first.vectorizer_.transform(TEXTS[1:]), LABELS[1:])
     assert same(more, again)
     with pytest.raises(
-        ValueError, match="init_model is a fitted TextClassifier that learning goes on with"
+        ValueError, match="a fitted TextClassifier that learning"
     ):
         fit_text(TEXTS, LABELS, init_model=first.classifier_)
     with pytest.raises(
-        ValueError, match="init_model is a fitted TextClassifier that learning goes on with"
+        ValueError, match="a fitted TextClassifier that learning"
     ):
         fit_text(TEXTS, LABELS, init_model=first, max_iter=2)
 

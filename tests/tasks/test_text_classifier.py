@@ -209,7 +209,7 @@ def test_copies(params, tmp_path):
 def test_damaged_parameters_of_a_file_are_refused(model, tmp_path):
     good = model.saved_wrapper()
     for name, value in {"text": [1], "missing": "no", "features": "all", "more": 1}.items():
-        with pytest.raises(ValueError):
+        with pytest.raises(ValueError, match=r"\w"):
             TextClassifier.restored(good[0], {**good[1], name: value})
     with pytest.raises(ValueError, match="no pipeline"):
         TextClassifier.restored(model.classifier_, good[1])
@@ -232,7 +232,7 @@ def test_unfitted_model_is_refused():
 
 def test_failed_fit_leaves_the_model_unchanged(model):
     before = model.decision_function(BOTH)
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"\w"):
         model.fit(BOTH, QUEUES[:-1])
     np.testing.assert_array_equal(model.decision_function(BOTH), before)
 
