@@ -16,11 +16,14 @@ from sparsemargin._checks import check_choice
 from sparsemargin._engine.state import require
 from sparsemargin.estimators.auto import fit_rows
 from sparsemargin.estimators.classifiers import CLASSIFIERS, Classifier, as_classifier
+from sparsemargin.estimators.validation import check_labels
 from sparsemargin.evaluation.explainer import Explanation
 from sparsemargin.evaluation.explanations import explain_row
 from sparsemargin.evaluation.weights import top_features
 from sparsemargin.files.sources import open_sources
 from sparsemargin.models import Learner, find_algorithm
+from sparsemargin.models.fitted.new_classes import with_classes
+from sparsemargin.models.inputs.labels import label_text
 from sparsemargin.models.pipelines import parts_of
 from sparsemargin.readers.text_forms import DocumentForm, Missing
 from sparsemargin.streaming.learn_texts import learn_documents, vectorizer_for
@@ -197,14 +200,14 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
         The first call on an unfitted model uses hashed features, AROW without a prior, or `algo`.
         After `fit`, words that are not in the vocabulary are ignored, unless features are hashed.
+        With hashed features, labels may be new classes: earlier rows count as negative for them.
 
         Parameters
         ----------
         X, y, sample_weight
             As for `fit`.
         classes : array-like of shape (n_classes,), default=None
-            All classes that will occur in any call. Required in the first call on an unfitted
-            model.
+            All known classes. Required in the first call on an unfitted model.
 
         Returns
         -------
@@ -213,13 +216,19 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            As for `fit`, or if a label is not among the classes, or the features of an unfitted
-            model need all texts at once.
+            As for `fit`, or if a label is new and features are not hashed, or the features of an
+            unfitted model need all texts at once.
         """
         texts, y, sample_weight = self._training_texts(X, y, sample_weight)
         if hasattr(self, "pipeline_"):
-            rows = self.vectorizer_.transform(texts)
-            self.classifier_.partial_fit(rows, y, classes, sample_weight)
+            rows, before = self.vectorizer_.transform(texts), self.classifier_.fitted
+            classes = self._take_new_classes(y, classes)
+            try:
+                self.classifier_.partial_fit(rows, y, classes, sample_weight)
+            except ValueError:
+                if self.classifier_.fitted.classes is not before.classes:
+                    self.classifier_.restore(before)
+                raise
             return self
         vectorizer = hashing_for_batches()
         if not isinstance(self.features, str):
@@ -468,6 +477,27 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             [texts[i] for i in rows], _safe_indexing(y, rows),
             None if sample_weight is None else _safe_indexing(sample_weight, rows),
         )  # fmt: skip
+
+    def _take_new_classes(self, y: Any, classes: Any) -> Any:
+        """Add the classes that the model does not know yet. Return the argument `classes` for
+        `partial_fit` of the classifier."""
+        fitted = self.classifier_.fitted
+        if fitted.many:
+            return classes
+        labels = check_labels(y)
+        if classes is not None:
+            labels = np.append(labels, check_labels(classes))
+        if labels.dtype.kind != fitted.classes.dtype.kind or np.isin(labels, fitted.classes).all():
+            return classes
+        wanted = np.union1d(fitted.classes, labels)
+        if not hasattr(self.vectorizer_, "n_features"):
+            new = label_text(np.setdiff1d(wanted, fitted.classes).tolist()[0])
+            raise ValueError(
+                f"The label {new!r} is new. Only a model with features='hashed' takes new classes. "
+                "Fit anew, to all texts."
+            )
+        self.classifier_.restore(with_classes(fitted, wanted))
+        return None
 
     def _vectorizer_for(self, texts: Any) -> Any:
         if not isinstance(self.features, str):

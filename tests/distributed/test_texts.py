@@ -64,7 +64,9 @@ def test_files_of_texts_give_the_model_of_fit_text(paths):
     # The sizes of shards are not known in advance, so they have 4 million hashed features.
     alone = sparsemargin.fit_text(paths[0], vectorizer=vectorizer_for([]), **how)
     model = fit_distributed(paths[:1], **how)
-    assert [name for name, _ in model.steps] == [name for name, _ in alone.steps]
+    assert [name for name, _ in model.pipeline_.steps] == [
+        name for name, _ in alone.pipeline_.steps
+    ]
     assert_same(model.classifier_, alone.classifier_)
     assert model.vectorizer_.terms_ == alone.vectorizer_.terms_
     shards = fit_distributed(paths, random_state=0)
@@ -79,7 +81,7 @@ def test_interrupted_fit_is_resumed_with_its_vectorizer(paths, tmp_path):
     cut = load_model(kept)
     assert cut.predict(["buy cheap pills", "see you home"]).tolist() == ["spam", "ham"]
     for model in fit_distributed(paths, checkpoint=kept, resume=True, **how), load_model(kept):
-        assert [name for name, _ in model.steps] == ["vectorizer", "classifier"]
+        assert [name for name, _ in model.pipeline_.steps] == ["vectorizer", "classifier"]
         assert model.vectorizer_.terms_ == whole.vectorizer_.terms_ == cut.vectorizer_.terms_
         assert_same(model.classifier_, whole.classifier_)
 
@@ -99,8 +101,10 @@ def test_pattern_gives_one_shard_per_file(paths, tmp_path):
     expected = fit_distributed(paths, **how)
     pattern = str(tmp_path / "*.tsv")
     for given in pattern, [pattern], [str(tmp_path / "[01].tsv"), paths[2]]:
-        assert_same(fit_distributed(given, **how)[-1], expected[-1])
-    assert_same(fit_distributed([[pattern]], **how)[-1], fit_distributed([paths], **how)[-1])
+        assert_same(fit_distributed(given, **how).classifier_, expected.classifier_)
+    assert_same(
+        fit_distributed([[pattern]], **how).classifier_, fit_distributed([paths], **how).classifier_
+    )
     assert [len(made) for made in rounds if len(made) != 3] == [1] * (len(rounds) // 3)
     with pytest.raises(FileNotFoundError, match="no file matches this pattern"):
         fit_distributed(str(tmp_path / "*.csv"))
@@ -129,17 +133,17 @@ def test_dask_collections_are_split_at_their_partitions(tmp_path):
     labels = labels.astype(object)
     how = {"vectorizer": HashingVectorizer(n_features=256), "random_state": 0}
     pairs = [(texts[a : a + 40], labels[a : a + 40]) for a in (0, 40, 80)]
-    expected = fit_distributed(pairs, **how)[-1]
+    expected = fit_distributed(pairs, **how).classifier_
     some = [bag.from_sequence(each, npartitions=3) for each in (texts, labels.tolist())]
-    assert_same(fit_distributed(*some, **how)[-1], expected)
+    assert_same(fit_distributed(*some, **how).classifier_, expected)
     frame = pandas.DataFrame({"body": texts, "kind": labels})
     table = tables.from_pandas(frame, npartitions=3)
-    assert_same(fit_distributed(table, text="body", label="kind", **how)[-1], expected)
-    assert_same(fit_distributed(table["body"], table["kind"], **how)[-1], expected)
+    assert_same(fit_distributed(table, text="body", label="kind", **how).classifier_, expected)
+    assert_same(fit_distributed(table["body"], table["kind"], **how).classifier_, expected)
     table.to_parquet(str(tmp_path / "mail"))
     files = sorted(map(str, (tmp_path / "mail").glob("*.parquet")))
     whole = fit_distributed(files, text="body", label="kind", shuffle=False, **how)
-    assert_same(whole.classifier_, fit_distributed(pairs, shuffle=False, **how)[-1])
+    assert_same(whole.classifier_, fit_distributed(pairs, shuffle=False, **how).classifier_)
     with pytest.raises(ValueError, match="no column 'text', but body, kind"):
         fit_distributed(table, **how)
     with pytest.raises(ValueError, match="need y, their labels"):

@@ -257,6 +257,53 @@ def test_partial_fit_from_the_beginning_and_after_fit(model):
     assert own.vectorizer_.n_features == 1 << 10
 
 
+@pytest.mark.parametrize("first", [["a", "b", "c"], ["a", "c"], ["b", "d"]])
+@pytest.mark.parametrize("begin", ["fit", "partial_fit"])
+def test_new_classes(begin, first):
+    words = {"a": "pills", "b": "noon", "c": "score", "d": "bank"}
+    y = np.array(list("abcd"))[np.random.RandomState(0).permutation(400) % 4]
+    texts = [f"{words[each]} {i % 7} text{i % 5}" for i, each in enumerate(y)]
+    old = np.flatnonzero(np.isin(y[:200], first))
+    model = made(features="hashed", params={"intercept_scaling": 0.4, "prior": None})
+    known, labels = [texts[i] for i in old], y[old]
+    whole = clone(model).partial_fit(known, labels, classes=list("abcd"))
+    model = model.partial_fit(known, labels, classes=first)
+    if begin == "fit":
+        model = clone(model).set_params(features="hashed").fit(known, labels)
+    before = model.decision_function(texts)
+    of_old = ["abcd".index(each) for each in first]
+    model.partial_fit(texts[200:], y[200:])
+    assert model.classes_.tolist() == list("abcd")
+    assert model.score(texts, y) > 0.99
+    if begin == "partial_fit":
+        # The vectors of earlier classes do not depend on when a new class was announced.
+        whole.partial_fit(texts[200:], y[200:])
+        np.testing.assert_array_equal(
+            model.decision_function(texts)[:, of_old], whole.decision_function(texts)[:, of_old]
+        )
+        assert model.predict_proba(texts).shape == (400, 4)
+    assert before.shape == ((400,) if len(first) == 2 else (400, 3))
+    save_model(model, "m.model")
+    loaded = load_model("m.model")
+    for each in (model, loaded):
+        each.partial_fit(["another one", "pills"], ["e", "a"], classes=list("abcdef"))
+    assert loaded.classes_.tolist() == list("abcdef")
+    np.testing.assert_array_equal(loaded.decision_function(texts), model.decision_function(texts))
+
+
+def test_new_classes_that_are_refused(model):
+    with pytest.raises(ValueError, match=r"label 'other' is new.*features='hashed'.*Fit anew"):
+        model.partial_fit(["a text"], ["other"])
+    pnorm = made(algo="pnorm").partial_fit(BOTH, QUEUES, classes=["ham", "spam"])
+    with pytest.raises(ValueError, match="Only AROW"):
+        pnorm.partial_fit(["a text"], ["other"])
+    hashed = made(features="hashed").fit(BOTH, QUEUES)
+    outputs = hashed.decision_function(BOTH)
+    with pytest.raises(ValueError, match="sample_weight has shape"):
+        hashed.partial_fit(["a text"], ["other"], sample_weight=[1, 2])
+    np.testing.assert_array_equal(hashed.decision_function(BOTH), outputs)
+
+
 # ------------------------------------------------------------------------------ explanations
 
 
