@@ -8,6 +8,7 @@ from problems.shards import assert_same, cut
 from sparsemargin import load_model
 from sparsemargin.datasets import make_zipf_text
 from sparsemargin.distributed import fit_distributed
+from sparsemargin.models.pipelines import parts_of
 from sparsemargin.streaming.learn_texts import vectorizer_for
 from sparsemargin.text import HashingVectorizer, TfidfVectorizer
 
@@ -81,9 +82,9 @@ def test_interrupted_fit_is_resumed_with_its_vectorizer(paths, tmp_path):
     cut = load_model(kept)
     assert cut.predict(["buy cheap pills", "see you home"]).tolist() == ["spam", "ham"]
     for model in fit_distributed(paths, checkpoint=kept, resume=True, **how), load_model(kept):
-        assert [name for name, _ in model.pipeline_.steps] == ["vectorizer", "classifier"]
-        assert model.vectorizer_.terms_ == whole.vectorizer_.terms_ == cut.vectorizer_.terms_
-        assert_same(model.classifier_, whole.classifier_)
+        before, classifier = parts_of(model)
+        assert before[-1].terms_ == whole.vectorizer_.terms_ == cut[0].terms_
+        assert_same(classifier, whole.classifier_)
 
 
 def test_unsavable_vectorizer_is_rejected_before_training(paths, tmp_path):
