@@ -11,10 +11,18 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from sklearn import config_context
 from sklearn.base import clone, is_classifier
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import StackingClassifier
-from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    StratifiedKFold,
+    cross_val_predict,
+    cross_val_score,
+    cross_validate,
+)
+from sklearn.utils.estimator_checks import check_estimator
 
 from problems.command_line import run
 from sparsemargin import Rejector, TextClassifier, fit_text, load_model, save_model
@@ -176,6 +184,24 @@ def test_model_selection():
     nested = made(features=TfidfVectorizer())
     search = GridSearchCV(nested, {"features__ngram_range": [(1, 1), (1, 2)]}, cv=2)
     assert search.fit(BOTH, QUEUES).best_estimator_.vectorizer_.ngram_range in ((1, 1), (1, 2))
+
+
+def test_scikit_learn_checks_and_metadata_routing():
+    # Most of scikit-learn's checks pass a matrix of numbers, and skip an estimator of texts.
+    check_estimator(made())
+    weights = np.linspace(1, 2, 80)
+    with config_context(enable_metadata_routing=True):
+        weighted = made().set_fit_request(sample_weight=True)
+        scores = cross_validate(
+            weighted, BOTH, QUEUES, cv=2, params={"sample_weight": weights}, return_estimator=True
+        )
+    folds = StratifiedKFold(2).split(BOTH, QUEUES)
+    for found, (rows, _) in zip(scores["estimator"], folds, strict=True):
+        chosen = [[each[i] for i in rows] for each in (BOTH, QUEUES, weights)]
+        expected = made().fit(*chosen)
+        np.testing.assert_array_equal(
+            found.decision_function(BOTH), expected.decision_function(BOTH)
+        )
 
 
 def test_wrapping_by_other_estimators(model):
