@@ -191,7 +191,7 @@ def test_scikit_learn_checks_and_metadata_routing():
     check_estimator(made())
     weights = np.linspace(1, 2, 80)
     with config_context(enable_metadata_routing=True):
-        weighted = made().set_fit_request(sample_weight=True)
+        weighted = made().set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
         scores = cross_validate(
             weighted, BOTH, QUEUES, cv=2, params={"sample_weight": weights}, return_estimator=True
         )
