@@ -7,6 +7,7 @@ column by ``table[name]``, so none of these packages is imported.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, get_args
 
 import numpy as np
@@ -72,7 +73,7 @@ def texts_in(
     label : object
         A column that is not text, if it is a str.
     warn : bool
-        Whether to warn about other columns, which are not used.
+        Whether to warn once about other columns, which are not used.
 
     Returns
     -------
@@ -92,10 +93,7 @@ def texts_in(
     values = [_as_list(column_of(X, name, "text")) for name in names]
     others = [each for each in columns if each not in names and each != label]
     if warn and others:
-        warn_user(
-            f"Only the text in {', '.join(map(repr, names))} is used. Other columns have no effect:"
-            f" {_shown(others)}."
-        )
+        _warn_of_others(_shown(names), _shown(others))
     if missing == "error":
         for name, column in zip(names, values, strict=True):
             at = next((i for i, value in enumerate(column) if is_missing(value)), None)
@@ -106,6 +104,13 @@ def texts_in(
                     "out of training."
                 )
     return _filled(values, missing)
+
+
+@cache
+def _warn_of_others(names: str, others: str) -> None:
+    """Warn of columns without effect. The cache makes that once, and not in each fold of a
+    cross-validation."""
+    warn_user(f"Only the text in {names} is used. Other columns have no effect: {others}.")
 
 
 def _as_list(values: Any) -> list[Any]:

@@ -88,10 +88,12 @@ def test_table_without_text_names_its_columns(model):
 
 
 def test_other_columns_are_named_in_a_warning():
-    with pytest.warns(UserWarning, match="no effect: 'id', 'subject'"):
-        fitted = made(text="body").fit(TABLE, "queue")
+    named = TABLE.rename(columns={"id": "a column without a warning yet"})
+    with pytest.warns(UserWarning, match="no effect: 'a column without a warning yet', 'subject'"):
+        fitted = made(text="body").fit(named, "queue")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        made(text="body").fit(named, "queue")
         fitted.predict(TABLE)
         made(text="body").fit(TABLE[["body", "queue"]], TABLE["queue"])
 
