@@ -32,9 +32,9 @@ from scipy.sparse import csr_matrix
 from timing import minimum_and_median, parser_of, ratios, turns
 from timing import run as run_parts
 
-from sparsemargin.tasks.load_model import load_model
 from sparsemargin.files.atomic import replacing
 from sparsemargin.readers.load_svmlight import load_svmlight
+from sparsemargin.tasks.load_model import load_model
 
 MEGABYTE = 1e6
 FEW_ROWS = 100

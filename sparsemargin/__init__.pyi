@@ -21,9 +21,10 @@ from .estimators.classifiers import MaxMarginClassifier as MaxMarginClassifier
 from .estimators.classifiers import PNormPerceptron as PNormPerceptron
 from .estimators.classifiers import ROMMAClassifier as ROMMAClassifier
 from .estimators.classifiers import SecondOrderPerceptron as SecondOrderPerceptron
-from .tasks.load_model import load_model as load_model
 from .estimators.scikit_learn import as_scikit_learn as as_scikit_learn
 from .evaluation.markers import marker_genes as marker_genes
 from .readers.load_svmlight import load_svmlight as load_svmlight
 from .saving.model_files import save_model as save_model
 from .saving.readable import write_readable as write_readable
+from .tasks.cell_classifier import CellClassifier as CellClassifier
+from .tasks.load_model import load_model as load_model

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from copy import deepcopy
 from typing import Any, Literal
 
 import numpy as np
 
-from sparsemargin.cells.genes import CellForm, Match
-from sparsemargin.cells.learn import learn_cells
-from sparsemargin.estimators.classifiers import Classifier, as_classifier, in_pipeline
+from sparsemargin.cells.genes import Match
+from sparsemargin.estimators.classifiers import Classifier, as_classifier
 from sparsemargin.estimators.texts import continue_fit, fit_rows, fit_text_files, fit_texts
 from sparsemargin.files.kinds import TextForm
 from sparsemargin.files.sources import File
-from sparsemargin.genomes.cells import CellNormalizer, Values
+from sparsemargin.genomes.cells import Normalize
 from sparsemargin.models import Algorithm
-from sparsemargin.models.pipelines import parts_of
 from sparsemargin.readers.text_forms import DocumentForm
 from sparsemargin.streaming.options import WEIGHT_MEMORY
 from sparsemargin.streaming.report import ProgressLines
 from sparsemargin.streaming.stream import learn_svmlight
 from sparsemargin.streaming.text_arguments import check_arguments
+from sparsemargin.tasks.cell_classifier import CellClassifier
 
 
 def fit_csr(
@@ -303,79 +301,38 @@ def fit_anndata(
     algo: Algorithm | None = None,
     *,
     layer: str | None = None,
-    normalize: Literal["log1p", "counts"] | None = "log1p",
-    target_sum: float = 1e4,
+    normalize: Normalize = "log1p",
+    target_sum: float | Literal["median"] = 1e4,
     genes: Any = None,
     var: str | None = None,
     match: Match = "exact",
     batch: Any = None,
     verbose: int = 0,
     **params: Any,
-) -> Any:
-    """Fit a pipeline of a normalizer and a classifier to cells, in memory or in files.
+) -> CellClassifier:
+    """Fit a `CellClassifier` to cells, in memory or in files.
 
-    Counts are normalised and converted to logarithms while they are read. The fit needs memory for
-    the weights and a few thousand cells, for files of any length. Cells are shuffled, so files may
-    be sorted by cell type or by batch. By default the classifier is `ALMAClassifier` with
-    ``multi_class="joint"`` and ``class_weight="balanced"``. It is trained for 10 epochs; on more
-    than 100,000 cells for fewer, as many as process at most a million cells, and at least one.
+    ``fit_anndata(adata, "cell_type")`` is short for ``CellClassifier("cell_type").fit(adata)``.
 
     Parameters
     ----------
     adata : AnnData, path, or list of these
-        Cells in memory, backed, or in files. ``.h5ad``, ``.zarr`` (cells as rows, CSR or dense) and
-        ``.h5`` files of Cell Ranger 3 or later (10x) are read block by block, by h5py or zarr:
-        ``pip install "sparsemargin[cells,zarr]"``. A 10x folder of ``matrix.mtx`` is loaded whole.
-    label : str, path or mapping
-        The column of `obs` with the cell types. 10x files have no such column. They need a table
-        of barcodes and labels: a ``.tsv`` or ``.csv`` file, a dict or a pandas Series. If a file
-        has several columns of labels, name one after the path: ``"obs.csv:cell_type"``. Cells that
-        are not in the table are left out.
-    algo : str, default=None
-        Name of the classifier, as for `fit_csr`. None: the joint classifier described above. With
-        `positive`, None selects a classifier as for `fit_svmlight`.
-    layer : str, default=None
-        Layer to read instead of ``X``; "raw" reads ``adata.raw``. None: ``X``.
-    normalize, target_sum
-        As for `CellNormalizer`. A warning names the recognised scale of values that are no counts.
-        All genes of a cell's file count for its total. The model stores the scale; `annotate`
-        converts other cells to it, or raises a ValueError.
-    genes : list of str, "union" or None, default=None
-        Genes of the model. None: the genes that all files have; if the files differ, a warning
-        reports their number. "union": the genes of any file. A gene that a file lacks is 0 there.
-    var : str, default=None
-        The column of `var` with the names of the genes, "id" or "name" for 10x files. None:
-        ``var_names``.
-    match : {"exact", "case", "version"}, default="exact"
-        How names of genes are compared. "exact": unchanged. "case": ignoring case. "version":
-        without the version of Ensembl identifiers (ENSG00000141510.18). If several genes of a file
-        compare equal, a gene with exactly the same name is used, otherwise the first. The others
-        count only for the totals of the cells, and a warning reports them.
-    batch : str, path or mapping, default=None
-        The column of `obs` with the batches (donors, studies), or a table, as for `label`.
-        Probabilities are then calibrated for cells of new batches, by models that are fitted to
-        some of the batches and tested on the others. None: batches are not used.
-    verbose : int, default=0
-        If not 0, the progress is printed to standard error.
+        As X of `CellClassifier.fit`.
+    label, algo, layer, normalize, target_sum, genes, var, match, batch, verbose
+        As for `CellClassifier`.
     **params
-        Parameters of the classifier, and `max_iter`, `positive`, `cache`, `memory_limit` and
-        `init_model`, as for `fit_svmlight`. `init_model` may be a pipeline. ``shuffle=False`` reads
-        the cells in the order of the files. `random_state` is the seed of the shuffling; a value
-        that is no integer counts as 0.
+        The parameters `max_iter`, `class_weight` and `random_state` of `CellClassifier`. Others are
+        its `params`: parameters of the classifier, and those of `fit_svmlight`.
 
     Returns
     -------
-    pipeline : sklearn.pipeline.Pipeline
-        The fitted pipeline with the steps "normalizer" and "classifier":
-        ``pipeline.predict(adata.X)``. Its genes are ``pipeline.feature_names_in_``.
+    model : CellClassifier
+        The fitted estimator.
 
     Raises
     ------
-    OSError, ModuleNotFoundError
-        If a file is missing, or h5py, which reads it.
-    ValueError
-        If an argument, a file or a value in it is invalid. For a file, the message names the file
-        and the cell.
+    OSError, ModuleNotFoundError, ValueError
+        As `CellClassifier.fit`.
 
     See Also
     --------
@@ -388,19 +345,11 @@ def fit_anndata(
     >>> from anndata import AnnData  # doctest: +SKIP
     >>> adata = AnnData(counts, obs, var)  # doctest: +SKIP
     >>> model = sparsemargin.fit_anndata(adata, "cell_type")  # doctest: +SKIP
-    >>> sparsemargin.annotate(model, others)  # doctest: +SKIP
+    >>> model.annotate(others)  # doctest: +SKIP
     """
-    before, first = parts_of(params.get("init_model"))
-    normalizer = CellNormalizer(normalize=normalize, target_sum=target_sum)
-    values: Values = "auto"
-    if first is not None:
-        if before is None:
-            raise ValueError("init_model must be a pipeline that fit_anndata has made.")
-        params["init_model"], normalizer = first, before[-1]
-        values = "auto" if normalize == "log1p" else normalize
-    normalizer = deepcopy(normalizer)
-    learner = learn_cells(
-        adata, label, CellForm(layer, var, match, values), normalizer, genes=genes, batch=batch,
-        algo=algo, report=ProgressLines() if verbose else None, **params,
-    )  # fmt: skip
-    return in_pipeline("normalizer", normalizer, learner)
+    own = ("max_iter", "class_weight", "random_state")
+    given = {name: params.pop(name) for name in own if name in params}
+    return CellClassifier(
+        label, algo=algo, layer=layer, normalize=normalize, target_sum=target_sum, genes=genes,
+        var=var, match=match, batch=batch, verbose=verbose, params=params or None, **given,
+    ).fit(adata)  # fmt: skip

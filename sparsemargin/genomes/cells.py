@@ -95,6 +95,14 @@ class Sample:
         """The scale of the values, recognised without a model."""
         return scale_of(self.rows, self.columns)
 
+    @cached_property
+    def totals(self) -> np.ndarray:
+        """The sum of the values of the genes of each cell, shape (n_cells,)."""
+        is_gene = self.columns != counts.NO_GENE
+        X = csr_matrix((self.rows.data, self.rows.indices, self.rows.indptr),
+                       (self.rows.n_rows, len(is_gene)))  # fmt: skip
+        return X @ is_gene.astype(np.float64)
+
 
 def spread(n_cells: int, at_once: int) -> list[tuple[int, int]]:
     """Return starts and ends of evenly spaced blocks of cells, to recognise their scale.
@@ -197,8 +205,9 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         "log1p": counts are normalised. If the values of most cells are not whole numbers, they are
         interpreted as logarithms, and training cells are not changed. "counts": all values are
         counts, including fractional ones such as estimates. None: values are not changed.
-    target_sum : float, default=1e4
-        Total of each cell before logarithms are taken.
+    target_sum : float or "median", default=1e4
+        Total of each cell before logarithms are taken. "median": the median of the totals of up to
+        256 training cells of each file or matrix, which are evenly spaced.
 
     Attributes
     ----------
@@ -228,10 +237,12 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "normalize": [StrOptions({"log1p", "counts"}), None],
-        "target_sum": [Interval(Real, 0, None, closed="neither")],
+        "target_sum": [Interval(Real, 0, None, closed="neither"), StrOptions({"median"})],
     }  # fmt: skip
 
-    def __init__(self, *, normalize: Normalize = "log1p", target_sum: float = 1e4) -> None:
+    def __init__(
+        self, *, normalize: Normalize = "log1p", target_sum: float | Literal["median"] = 1e4
+    ) -> None:
         self.normalize = normalize
         self.target_sum = target_sum
 
@@ -321,19 +332,25 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         advice = ADVICE if is_new else Advice(counts="", none="")
         chosen = np.array([start for start, _ in spread(rows.n_rows, 1)][: rows.n_rows], np.intp)
         sample = Sample(name, rows_at(rows, chosen), columns, advice)
-        scale = self.agreed([sample.scale]) if is_new else self.scale
+        scale = self.agreed([sample]) if is_new else self.scale
         part = Part(rows, columns, self.conversion_of(sample, scale, is_new=is_new))
         location_of = f"{name}, cell {{}}".format
         return convert_cells([part], n_columns, location_of, advice=advice), scale
 
-    def agreed(self, found: Sequence[Scale]) -> Scale:
-        """Return the scale of a model whose training cells have the scales `found`."""
+    def agreed(self, samples: Sequence[Any]) -> Scale:
+        """Return the scale of a model with these samples of training cells, one for each file.
+
+        Of a `Sample`, the properties `scale` and `totals` are used.
+        """
         self._validate_params()
-        counted = Scale("log1p", float(self.target_sum))
-        if self.normalize == "counts":
-            return counted
-        is_counted = self.normalize == "log1p" and any(each.form == "counts" for each in found)
-        return counted if is_counted else found[0]
+        forms = [each.scale.form for each in samples] if self.normalize != "counts" else ["counts"]
+        if self.normalize is None or "counts" not in forms:
+            return samples[0].scale
+        if self.target_sum != "median":
+            return Scale("log1p", float(self.target_sum))
+        totals = np.concatenate([each.totals for each in samples])
+        totals = totals[np.isfinite(totals) & (totals > 0)]
+        return Scale("log1p", float(np.median(totals)) if len(totals) else 1.0)
 
     def conversion_of(
         self, sample: Sample, own: Scale, *, is_new: bool, values: Values = "auto"

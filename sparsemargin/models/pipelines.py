@@ -9,9 +9,10 @@ from typing import Any
 
 
 def taken(estimator: Any) -> Any:
-    """Return the selected estimator of a fitted `AutoClassifier` or parameter search. Other
-    estimators are returned unchanged."""
-    return getattr(estimator, "best_estimator_", estimator)
+    """Return the selected estimator of a fitted `AutoClassifier` or parameter search, and the
+    pipeline of an estimator of a whole task. Other estimators are returned unchanged."""
+    estimator = getattr(estimator, "best_estimator_", estimator)
+    return getattr(estimator, "pipeline_", estimator)
 
 
 def is_of_library(estimator: Any, name: str) -> bool:

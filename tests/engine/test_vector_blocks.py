@@ -23,8 +23,8 @@ from sparsemargin import (
 )
 from sparsemargin._engine.first_order import vector_blocks
 from sparsemargin._engine.first_order.vector_blocks import VectorBlocks
-from sparsemargin.tasks.load_model import load_model
 from sparsemargin.saving.model_files import save_model
+from sparsemargin.tasks.load_model import load_model
 
 # ROMMA warns that it has not converged.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

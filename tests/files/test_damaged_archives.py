@@ -20,8 +20,8 @@ from problems.cached_rows import (
 from problems.hostile import assert_refused, members_of, pack
 from problems.models import assert_same, make_problem
 from sparsemargin import ALMAClassifier, save_model
-from sparsemargin.tasks.load_model import load_model
 from sparsemargin.readers.row_cache import RowCache
+from sparsemargin.tasks.load_model import load_model
 
 
 class ModelFile:

@@ -5,9 +5,9 @@ import zipfile
 
 import pytest
 
-from sparsemargin.tasks.load_model import load_model
 from sparsemargin.files.archive import MODEL_DOCUMENT, Archive, ArchiveWriter
 from sparsemargin.saving.model_files import read_summary, save_model
+from sparsemargin.tasks.load_model import load_model
 
 
 def opened(path):

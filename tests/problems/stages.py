@@ -6,8 +6,8 @@ import pickle
 
 import joblib
 
-from sparsemargin.tasks.load_model import load_model
 from sparsemargin.saving.model_files import save_model
+from sparsemargin.tasks.load_model import load_model
 
 
 class InterruptingOutput(io.StringIO):

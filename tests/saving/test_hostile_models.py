@@ -26,10 +26,10 @@ from sparsemargin import (
 )
 from sparsemargin._engine.first_order import vector_blocks
 from sparsemargin._engine.first_order.vector_blocks import VectorBlocks
-from sparsemargin.tasks.load_model import load_model
 from sparsemargin.kernels import RBF, Polynomial
 from sparsemargin.models import ALGORITHMS
 from sparsemargin.saving.model_files import read_summary, save_model
+from sparsemargin.tasks.load_model import load_model
 
 
 @pytest.fixture

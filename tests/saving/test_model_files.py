@@ -32,10 +32,10 @@ from sparsemargin import (
     fit_svmlight,
     write_readable,
 )
-from sparsemargin.tasks.load_model import load_model
 from sparsemargin.files.archive import Archive
 from sparsemargin.saving.model_files import read_summary, save_model
 from sparsemargin.saving.values import OWN_TYPES
+from sparsemargin.tasks.load_model import load_model
 
 X2, Y2 = make_problem()
 

@@ -22,11 +22,11 @@ from sparsemargin import (
     fit_svmlight,
     load_svmlight,
 )
-from sparsemargin.tasks.load_model import load_model
 from sparsemargin.files import sources
 from sparsemargin.kernels import RBF, Polynomial, PolynomialRBF
 from sparsemargin.saving.model_files import read_summary, save_model
 from sparsemargin.saving.readable import write_readable
+from sparsemargin.tasks.load_model import load_model
 
 KERNELS = {
     "poly": {"kernel": Polynomial(3, gamma=0.5, coef0=1.0)},
