@@ -13,7 +13,7 @@ from sparsemargin.estimators.classifiers import Classifier, as_classifier
 from sparsemargin.estimators.texts import continue_fit, fit_rows, fit_text_files, fit_texts
 from sparsemargin.files.kinds import TextForm
 from sparsemargin.files.sources import File
-from sparsemargin.genomes.cells import Normalize
+from sparsemargin.genomes.cells import Normalize, TargetSum
 from sparsemargin.models import Algorithm
 from sparsemargin.readers.text_forms import DocumentForm
 from sparsemargin.streaming.options import WEIGHT_MEMORY
@@ -302,7 +302,7 @@ def fit_anndata(
     *,
     layer: str | None = None,
     normalize: Normalize = "log1p",
-    target_sum: float | Literal["median"] = 1e4,
+    target_sum: TargetSum = "auto",
     genes: Any = None,
     var: str | None = None,
     match: Match = "exact",

@@ -20,7 +20,7 @@ from sparsemargin.cells.source import corpus_for
 from sparsemargin.estimators.classifiers import Classifier, in_pipeline
 from sparsemargin.evaluation.files import ClassEvaluation
 from sparsemargin.evaluation.frames import frame_of
-from sparsemargin.genomes.cells import CellNormalizer, Normalize, Values
+from sparsemargin.genomes.cells import CellNormalizer, Normalize, TargetSum, Values
 from sparsemargin.models import Algorithm
 from sparsemargin.models.pipelines import parts_of
 from sparsemargin.readers.cell_files import cells_of
@@ -60,7 +60,7 @@ class CellClassifier(ClassifierMixin, BaseEstimator):
         Layer to read instead of ``X``; "raw" reads ``adata.raw``. None: ``X``.
     normalize : {"log1p", "counts", None}, default="log1p"
         As for `CellNormalizer`. A warning names the recognised scale of values that are no counts.
-    target_sum : float or "median", default=1e4
+    target_sum : float, "median" or "auto", default="auto"
         As for `CellNormalizer`. All genes of a cell's file count for its total.
     genes : list of str, "union" or None, default=None
         Genes of the model. None: the genes that all files have; if the files differ, a warning
@@ -99,6 +99,8 @@ class CellClassifier(ClassifierMixin, BaseEstimator):
         Names of the genes. The columns of a matrix without names are numbered: "0", "1" and so on.
     n_features_in_ : int
         Number of genes.
+    n_iter_ : float
+        Number of epochs.
 
     See Also
     --------
@@ -123,7 +125,7 @@ class CellClassifier(ClassifierMixin, BaseEstimator):
         class_weight: Any = "auto",
         layer: str | None = None,
         normalize: Normalize = "log1p",
-        target_sum: float | Literal["median"] = 1e4,
+        target_sum: TargetSum = "auto",
         genes: Any = None,
         var: str | None = None,
         match: Match = "exact",
@@ -193,10 +195,10 @@ class CellClassifier(ClassifierMixin, BaseEstimator):
                 raise ValueError("init_model must be a fitted CellClassifier or its pipeline.")
             given["init_model"], normalizer = first, deepcopy(before[-1])
             values = "auto" if self.normalize == "log1p" else self.normalize
-        cells, classes, label = self._labelled(X, y)
+        form = CellForm(self.layer, self.var, self.match, values)
+        cells, classes, label = self._labelled(X, y, form)
         learner = learn_cells(
-            cells, label, CellForm(self.layer, self.var, self.match, values), normalizer,
-            genes=self.genes, batch=self.batch, algo=self.algo,
+            cells, label, form, normalizer, genes=self.genes, batch=self.batch, algo=self.algo,
             report=ProgressLines() if self.verbose else None, **given,
         )  # fmt: skip
         if classes is not None and not given.keys() & {"positive", "init_model"}:
@@ -318,7 +320,9 @@ class CellClassifier(ClassifierMixin, BaseEstimator):
         done = self._evaluation(X, None, {})
         return done.n_right / (done.n_rows + sum(done.unknown.values()))
 
-    def _labelled(self, X: Any, y: Any, genes: Any = None) -> tuple[Any, np.ndarray | None, Any]:
+    def _labelled(
+        self, X: Any, y: Any, form: CellForm, genes: Any = None
+    ) -> tuple[Any, np.ndarray | None, Any]:
         """Return the cells, the classes in the type of y if it is given, and the label. `genes` are
         those of a matrix without names."""
         if y is None and _is_cells(X):
@@ -329,7 +333,7 @@ class CellClassifier(ClassifierMixin, BaseEstimator):
                 "neither an AnnData nor a file. Pass the type of each cell, too: (X, y)."
             )
         if hasattr(X, "obs_names"):
-            cells = cells_of(X, self.layer, self.var)
+            cells = cells_of(X, form.layer, form.var)
         elif _is_cells(X):
             raise ValueError(
                 "y is for one AnnData, a DataFrame or a matrix. Leave it out: label names the "
@@ -357,7 +361,8 @@ class CellClassifier(ClassifierMixin, BaseEstimator):
     def _evaluation(self, X: Any, y: Any, how: dict[str, Any]) -> ClassEvaluation:
         """Return the evaluation of the model on labelled cells."""
         check_is_fitted(self)
-        form, (cells, _, label) = self._form(how), self._labelled(X, y, self.genes_)
+        form = self._form(how)
+        cells, _, label = self._labelled(X, y, form, self.genes_)
         positive = (self.params or {}).get("positive")
         with form.open(cells) as opened:
             corpus = corpus_for(opened, self.normalizer_, form, label)
@@ -391,6 +396,11 @@ class CellClassifier(ClassifierMixin, BaseEstimator):
     def n_features_in_(self) -> int:
         """Number of genes."""
         return self.normalizer_.n_features_in_
+
+    @property
+    def n_iter_(self) -> float:
+        """Number of epochs."""
+        return self.classifier_.n_iter_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
