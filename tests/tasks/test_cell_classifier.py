@@ -354,7 +354,7 @@ def test_bad_cells_are_refused_with_remedies(model):
     for wrong in "fit_anndata", AROWClassifier().fit(COUNTS, TYPES):
         with pytest.raises(ValueError, match="must be a fitted CellClassifier"):
             annotate(wrong, cells())
-    params = {"kernel": RBF(max_support=200)}
+    params = {"kernel": RBF(gamma=0.1, max_support=200)}
     kernel = clone(NEW).set_params(algo="perceptron", params=params).fit(cells())
     assert not hasattr(kernel, "predict_proba")
     assert kernel.score(cells()) > 0.8
