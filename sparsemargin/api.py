@@ -333,19 +333,6 @@ def fit_anndata(
     ------
     OSError, ModuleNotFoundError, ValueError
         As `CellClassifier.fit`.
-
-    See Also
-    --------
-    annotate : Predict the types of other cells, in any order of their genes.
-    marker_genes : Genes with the largest influence on each type.
-
-    Examples
-    --------
-    >>> import sparsemargin
-    >>> from anndata import AnnData  # doctest: +SKIP
-    >>> adata = AnnData(counts, obs, var)  # doctest: +SKIP
-    >>> model = sparsemargin.fit_anndata(adata, "cell_type")  # doctest: +SKIP
-    >>> model.annotate(others)  # doctest: +SKIP
     """
     own = ("max_iter", "class_weight", "random_state")
     given = {name: params.pop(name) for name in own if name in params}

@@ -13,11 +13,10 @@ from sparsemargin._checks import check_real
 
 @dataclass(frozen=True)
 class Voting:
-    """Clusters of cells, or a graph of neighbours.
+    """Clusters of cells, or a graph of neighbours, shape (n_cells, n_cells); the other one is None.
 
-    `clusters` has the number of the cluster of each cell, or -1. `graph` has shape (n_cells,
-    n_cells) and weights from 0 to 1. One of them is None. `min_share` is the share of a cluster
-    that its type needs.
+    `clusters` has the number of the cluster of each cell, or -1. `min_share` is the share of a
+    cluster that its type needs.
     """
 
     clusters: np.ndarray | None
@@ -26,8 +25,7 @@ class Voting:
 
     @classmethod
     def of(cls, adata: Any, name: str, min_share: float) -> Voting:
-        """Return the column `name` of obs, or the graph `name` of obsp. A ValueError is raised if
-        there is none."""
+        """Return the column `name` of obs or the graph `name` of obsp, or raise a ValueError."""
         check_real("min_share", min_share, 0, 1)
         if not hasattr(adata, "obs_names"):
             raise ValueError(
@@ -53,11 +51,8 @@ class Voting:
         return cls(None, graph, min_share)
 
     def probabilities(self, own: np.ndarray) -> np.ndarray:
-        """Return the probabilities of the cells after averaging over neighbours.
-
-        `own` are those of each cell alone, shape (n_cells, n_classes). The cell itself has weight
-        1. Clusters do not change probabilities.
-        """
+        """Return the means over neighbours of the cells' `own` probabilities, shape (n_cells,
+        n_classes). The cell itself has weight 1. Clusters do not change probabilities."""
         if self.graph is None:
             return own
         weights = self.graph + eye_array(len(own), format="csr")
@@ -66,9 +61,9 @@ class Voting:
     def types(self, own: np.ndarray, n_types: int) -> np.ndarray:
         """Return the types of the cells after the vote of each cluster.
 
-        `own` are the types of the cells, or -1 for cells that do not vote. Each cell of a cluster
-        gets the most frequent type, the first one of a tie, or -1 if less than `min_share` of all
-        its cells have it. Cells without a cluster keep their type.
+        `own` are their types, or -1 for cells that do not vote. A cluster gets its most frequent
+        type, the first one of a tie, or -1 if less than `min_share` of all its cells have it. Cells
+        without a cluster keep their type.
         """
         if self.clusters is None:
             return own

@@ -8,7 +8,6 @@ import numpy as np
 
 from sparsemargin.cells.annotate import cell_model
 from sparsemargin.cells.genes import CellForm, Match, columns_in
-from sparsemargin.evaluation.frames import frame_of
 from sparsemargin.evaluation.vectors import vectors_by_class
 from sparsemargin.models.inputs.labels import label_text
 
@@ -100,3 +99,15 @@ def _tables(
     columns = {"names": names, "scores": scores, **dict.fromkeys(_UNKNOWN, nothing)}
     kinds = {key: [(name, each[0].dtype) for name in types] for key, each in columns.items()}
     return {key: np.rec.fromarrays(each, dtype=kinds[key]) for key, each in columns.items()}
+
+
+def frame_of(columns: dict[str, Any], index: str | None = None) -> Any:
+    """Return a pandas DataFrame with these columns, one of which becomes its index. Without pandas,
+    return the columns."""
+    try:
+        # pandas is an optional dependency.
+        import pandas
+    except ImportError:
+        return columns
+    frame = pandas.DataFrame(columns)
+    return frame if index is None else frame.set_index(index)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from copy import deepcopy
+from operator import attrgetter
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -17,9 +18,9 @@ from sparsemargin.cells.genes import CellForm, Match
 from sparsemargin.cells.learn import learn_cells
 from sparsemargin.cells.matrices import GIVEN_LABELS, cells_of_matrix, with_labels
 from sparsemargin.cells.source import corpus_for
-from sparsemargin.estimators.classifiers import Classifier, in_pipeline
+from sparsemargin.estimators.classifiers import in_pipeline
 from sparsemargin.evaluation.files import ClassEvaluation
-from sparsemargin.evaluation.frames import frame_of
+from sparsemargin.evaluation.markers import frame_of
 from sparsemargin.genomes.cells import CellNormalizer, Normalize, TargetSum, Values
 from sparsemargin.models import Algorithm
 from sparsemargin.models.pipelines import parts_of
@@ -177,7 +178,8 @@ class CellClassifier(ClassifierMixin, BaseEstimator):
             file and the cell.
         """
         given = dict(self.params or {})
-        if own := sorted(given.keys() & self.get_params(deep=False).keys()):
+        # Some classifiers have a parameter `normalize`, too.
+        if own := sorted(given.keys() & self.get_params(deep=False).keys() - {"normalize"}):
             raise ValueError(
                 f"params has {own[0]!r}, which is a parameter of CellClassifier. Pass it directly: "
                 f"CellClassifier({own[0]}=...)."
@@ -234,42 +236,26 @@ class CellClassifier(ClassifierMixin, BaseEstimator):
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any, **how: Any) -> np.ndarray:
-        """Predict the probabilities of the types. The arguments and errors are those of `predict`.
+        """Predict the probabilities of the types, an ndarray of shape (n_cells, n_classes).
 
-        Returns
-        -------
-        ndarray of shape (n_cells, n_classes)
-            They are reduced for cells that lack genes of the model, and equal for cells without
-            counts, as in `annotate`.
+        The arguments and errors are those of `predict`. Probabilities are lowered for cells that
+        lack genes of the model, and are equal for cells without counts, as in `annotate`.
         """
         parts = [each.probabilities(self.classifier_) for each in self._predicted(X, how)]
         return np.concatenate(parts)
 
     def decision_function(self, X: Any, **how: Any) -> np.ndarray:
-        """Return the outputs of the classifier. The arguments and errors are those of `predict`.
-
-        Returns
-        -------
-        ndarray of shape (n_cells, n_classes), or (n_cells,) for two classes
-        """
+        """Return the outputs of the classifier, an ndarray of shape (n_cells, n_classes), or
+        (n_cells,) for two classes. The arguments and errors are those of `predict`."""
         outputs = np.concatenate([each.outputs for each in self._predicted(X, how)])
         return outputs[:, 0] if outputs.shape[1] == 1 else outputs
 
     def annotate(self, adata: Any, **how: Any) -> CellTypes | None:
         """Predict the types of cells and write them to an AnnData or a file.
 
-        Parameters
-        ----------
-        adata : AnnData, path, or list of paths
-        **how
-            Keyword arguments of `sparsemargin.annotate`, which describes them, such as
-            ``key_added="sparsemargin"``, ``threshold=0.5`` or ``majority_voting="leiden"``.
-            `layer`, `var` and `match` are by default those of the model.
-
-        Returns
-        -------
-        CellTypes or None
-            None if there is an `output`.
+        Parameters, result and errors are those of ``sparsemargin.annotate(model, adata, ...)``,
+        such as ``key_added="sparsemargin"``, ``threshold=0.5`` or ``majority_voting="leiden"``.
+        `layer`, `var` and `match` are by default those of the model.
         """
         check_is_fitted(self)
         return annotate(self, adata, **self._reading() | how)
@@ -290,9 +276,8 @@ class CellClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         DataFrame, or dict of lists without pandas
-            The columns "precision", "recall", "f1", "support" (cells of the type) and "predicted"
-            (cells that are predicted to be of it), from 0 to 1 or numbers of cells. The index
-            "type" has the types.
+            The columns "precision", "recall" and "f1", and the numbers of cells of the type,
+            "support", and with this prediction, "predicted". The index "type" has the types.
         """
         rows = self._evaluation(X, y, how).figures()["classes"]
         names = {"label": "type", "rows": "support"}
@@ -300,19 +285,8 @@ class CellClassifier(ClassifierMixin, BaseEstimator):
         return frame_of(columns, "type")
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return the accuracy.
-
-        Parameters
-        ----------
-        X, y
-            As for `fit`.
-        sample_weight : array-like of shape (n_cells,), default=None
-            Weights of the cells, which need y. None: all cells have weight 1.
-
-        Returns
-        -------
-        float
-        """
+        """Return the accuracy on cells X of types y, which are as for `fit`. `sample_weight`, of
+        shape (n_cells,), needs y."""
         if y is not None:
             return float(super().score(X, y, sample_weight))
         if sample_weight is not None:
@@ -346,22 +320,20 @@ class CellClassifier(ClassifierMixin, BaseEstimator):
     def _reading(self) -> dict[str, Any]:
         return {"layer": self.layer, "var": self.var, "match": self.match}
 
-    def _form(self, how: dict[str, Any]) -> CellForm:
-        how = {**self._reading(), "values": how.get("normalize", "auto"), **how}
-        how.pop("normalize", None)
-        return CellForm(**how)
+    def _form(self, normalize: Values = "auto", **how: Any) -> CellForm:
+        return CellForm(**self._reading() | how, values=normalize)
 
     def _predicted(self, X: Any, how: dict[str, Any]) -> Iterator[PredictedCells]:
         """Predict cells and yield them block by block."""
         check_is_fitted(self)
-        form, cells = self._form(how), X if _is_cells(X) else cells_of_matrix(X, self.genes_)
+        form, cells = self._form(**how), X if _is_cells(X) else cells_of_matrix(X, self.genes_)
         with form.open(cells) as opened:
             yield from predicted_cells(self.classifier_, self.normalizer_, opened, form)
 
     def _evaluation(self, X: Any, y: Any, how: dict[str, Any]) -> ClassEvaluation:
         """Return the evaluation of the model on labelled cells."""
         check_is_fitted(self)
-        form = self._form(how)
+        form = self._form(**how)
         cells, _, label = self._labelled(X, y, form, self.genes_)
         positive = (self.params or {}).get("positive")
         with form.open(cells) as opened:
@@ -370,37 +342,13 @@ class CellClassifier(ClassifierMixin, BaseEstimator):
             done.run(done.predictor.blocks())
         return done
 
-    @property
-    def normalizer_(self) -> CellNormalizer:
-        """The fitted normalizer."""
-        return self.pipeline_[0]
-
-    @property
-    def classifier_(self) -> Classifier:
-        """The fitted classifier of normalised cells."""
-        return self.pipeline_[-1]
-
-    @property
-    def classes_(self) -> np.ndarray:
-        """The cell types, sorted."""
-        return self.classifier_.classes_
-
-    @property
-    def feature_names_in_(self) -> np.ndarray:
-        """Names of the genes."""
-        return self.normalizer_.feature_names_in_
-
-    genes_ = feature_names_in_
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of genes."""
-        return self.normalizer_.n_features_in_
-
-    @property
-    def n_iter_(self) -> float:
-        """Number of epochs."""
-        return self.classifier_.n_iter_
+    normalizer_ = property(lambda self: self.pipeline_[0], doc="The fitted normalizer.")
+    classifier_ = property(lambda self: self.pipeline_[-1], doc="The fitted classifier.")
+    classes_ = property(attrgetter("classifier_.classes_"), doc="The cell types, sorted.")
+    genes_ = property(attrgetter("normalizer_.feature_names_in_"), doc="Names of the genes.")
+    feature_names_in_ = genes_
+    n_features_in_ = property(attrgetter("normalizer_.n_features_in_"), doc="Number of genes.")
+    n_iter_ = property(attrgetter("classifier_.n_iter_"), doc="Number of epochs.")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

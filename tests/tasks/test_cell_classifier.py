@@ -123,6 +123,8 @@ def test_parameters_reach_the_steps():
     further = CellClassifier(max_iter=1, params={"init_model": same}).fit(cells())
     assert further.classifier_.n_corrections_.sum() >= model.classifier_.n_corrections_.sum()
     assert further.n_iter_ == 1
+    longer = CellClassifier(algo="pnorm", params={"normalize": False}).fit(COUNTS, TYPES)
+    assert longer.classifier_.normalize is False
     assert CellClassifier().set_params(target_sum="median").target_sum == "median"
 
 
