@@ -60,6 +60,7 @@ class CellForm:
             for each in what if isinstance(what, list | tuple) else [what]:
                 if isinstance(each, Cells):
                     found.append(each)
+                    files.callback(each.close)
                     continue
                 is_file = not hasattr(each, "obs_names")
                 for one in open_sources(each) if is_file else [each]:
