@@ -8,12 +8,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sparsemargin.cells.genes import Match
 from sparsemargin.estimators.classifiers import Classifier, as_classifier
 from sparsemargin.estimators.texts import continue_fit, fit_rows, fit_text_files, fit_texts
 from sparsemargin.files.kinds import TextForm
 from sparsemargin.files.sources import File
-from sparsemargin.genomes.cells import Normalize, TargetSum
 from sparsemargin.models import Algorithm
 from sparsemargin.readers.text_forms import DocumentForm
 from sparsemargin.streaming.options import WEIGHT_MEMORY
@@ -296,19 +294,7 @@ def fit_text(
 
 
 def fit_anndata(
-    adata: Any,
-    label: Any,
-    algo: Algorithm | None = None,
-    *,
-    layer: str | None = None,
-    normalize: Normalize = "log1p",
-    target_sum: TargetSum = "auto",
-    genes: Any = None,
-    var: str | None = None,
-    match: Match = "exact",
-    batch: Any = None,
-    verbose: int = 0,
-    **params: Any,
+    adata: Any, label: Any, algo: Algorithm | None = None, **params: Any
 ) -> CellClassifier:
     """Fit a `CellClassifier` to cells, in memory or in files.
 
@@ -318,11 +304,11 @@ def fit_anndata(
     ----------
     adata : AnnData, path, or list of these
         As X of `CellClassifier.fit`.
-    label, algo, layer, normalize, target_sum, genes, var, match, batch, verbose
+    label, algo
         As for `CellClassifier`.
     **params
-        The parameters `max_iter`, `class_weight` and `random_state` of `CellClassifier`. Others are
-        its `params`: parameters of the classifier, and those of `fit_svmlight`.
+        Parameters of `CellClassifier`. Others become its `params`: parameters of the classifier,
+        and `positive`, `shuffle`, `cache`, `memory_limit` and `init_model`.
 
     Returns
     -------
@@ -334,9 +320,6 @@ def fit_anndata(
     OSError, ModuleNotFoundError, ValueError
         As `CellClassifier.fit`.
     """
-    own = ("max_iter", "class_weight", "random_state")
-    given = {name: params.pop(name) for name in own if name in params}
-    return CellClassifier(
-        label, algo=algo, layer=layer, normalize=normalize, target_sum=target_sum, genes=genes,
-        var=var, match=match, batch=batch, verbose=verbose, params=params or None, **given,
-    ).fit(adata)  # fmt: skip
+    names = CellClassifier().get_params(deep=False).keys() - {"label", "algo", "params"}
+    own = {name: params.pop(name) for name in names & params.keys()}
+    return CellClassifier(label, algo=algo, params=params or None, **own).fit(adata)

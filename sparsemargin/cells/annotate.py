@@ -76,7 +76,7 @@ def annotate(
     ----------
     model : CellClassifier, or pipeline of a `CellNormalizer` and a classifier
     adata : AnnData, path, or list of paths
-        As for `fit_anndata`. If it is an AnnData and there is no `output`, predictions are written
+        As X of `CellClassifier.fit`. If it is an AnnData and there is no `output`, predictions are written
         to it: the types to ``obs[key_added]`` and the confidences to
         ``obs[key_added + "_confidence"]``.
     key_added : str, default="sparsemargin"
@@ -102,13 +102,13 @@ def annotate(
         in names are escaped, as ``\\``, ``\t``, ``\n`` and ``\x00``, and names with quotes are
         quoted, as `csv` does.
     layer : str, default=None
-        As for `fit_anndata`.
+        As for `CellClassifier`.
     normalize : {"auto", "counts", None}, default="auto"
         "auto": the scale of the values is recognised. Counts, logarithms of normalised counts and
         normalised counts are converted to the scale of the training cells. "counts": the values
         are counts, which need not be whole (estimated counts). None: values are not converted.
     var, match
-        As for `fit_anndata`.
+        As for `CellClassifier`.
 
     Returns
     -------
