@@ -245,8 +245,11 @@ class CellClassifier(ClassifierMixin, BaseEstimator):
         return np.concatenate(parts)
 
     def decision_function(self, X: Any, **how: Any) -> np.ndarray:
-        """Return the outputs of the classifier, an ndarray of shape (n_cells, n_classes), or
-        (n_cells,) for two classes. The arguments and errors are those of `predict`."""
+        """Return the outputs of the classifier.
+
+        The arguments and errors are those of `predict`. The shape is (n_cells, n_classes), or
+        (n_cells,) for two classes.
+        """
         outputs = np.concatenate([each.outputs for each in self._predicted(X, how)])
         return outputs[:, 0] if outputs.shape[1] == 1 else outputs
 
@@ -285,8 +288,10 @@ class CellClassifier(ClassifierMixin, BaseEstimator):
         return frame_of(columns, "type")
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return the accuracy on cells X of types y, which are as for `fit`. `sample_weight`, of
-        shape (n_cells,), needs y."""
+        """Return the accuracy.
+
+        X and y are as for `fit`. `sample_weight`, of shape (n_cells,), needs y.
+        """
         if y is not None:
             return float(super().score(X, y, sample_weight))
         if sample_weight is not None:
