@@ -76,8 +76,8 @@ def annotate(
     ----------
     model : CellClassifier, or pipeline of a `CellNormalizer` and a classifier
     adata : AnnData, path, or list of paths
-        As X of `CellClassifier.fit`. If it is an AnnData and there is no `output`, predictions are written
-        to it: the types to ``obs[key_added]`` and the confidences to
+        As X of `CellClassifier.fit`. If it is an AnnData and there is no `output`, predictions are
+        written to it: the types to ``obs[key_added]`` and the confidences to
         ``obs[key_added + "_confidence"]``.
     key_added : str, default="sparsemargin"
         Name of the columns of `obs`.

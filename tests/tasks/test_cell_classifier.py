@@ -265,7 +265,7 @@ def test_the_layer_and_names_of_the_model_are_used_again():
         warnings.simplefilter("error")
         assert np.array_equal(model.annotate(adata).predicted, model.predict(adata))
     del adata.layers["counts"]
-    with pytest.raises(ValueError, match="no layer 'counts'.*layer=None reads X"):
+    with pytest.raises(ValueError, match=r"no layer 'counts'.*layer=None reads X"):
         model.predict(adata)
     with pytest.warns(UserWarning, match="converted"):
         model.annotate(adata, layer=None)
