@@ -58,7 +58,7 @@ def fit(path, settings):
     from sparsemargin import fit_anndata
 
     model = fit_anndata(path, "cell_type", **settings)
-    return lambda X: model[-1].predict(logs(X))
+    return model.pipeline_.predict
 
 
 def sgd(path, settings):

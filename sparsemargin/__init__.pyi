@@ -27,5 +27,6 @@ from .evaluation.markers import marker_genes as marker_genes
 from .readers.load_svmlight import load_svmlight as load_svmlight
 from .saving.model_files import save_model as save_model
 from .saving.readable import write_readable as write_readable
+from .tasks.cell_classifier import CellClassifier as CellClassifier
 from .tasks.load_model import load_model as load_model
 from .tasks.text_classifier import TextClassifier as TextClassifier

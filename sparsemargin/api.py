@@ -9,20 +9,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sparsemargin.cells.genes import CellForm, Match
-from sparsemargin.cells.learn import learn_cells
 from sparsemargin.estimators.auto import fit_rows
-from sparsemargin.estimators.classifiers import Classifier, as_classifier, in_pipeline
+from sparsemargin.estimators.classifiers import Classifier, as_classifier
 from sparsemargin.files.kinds import TextForm
 from sparsemargin.files.sources import File
-from sparsemargin.genomes.cells import CellNormalizer, Values
 from sparsemargin.models import Algorithm
-from sparsemargin.models.pipelines import parts_of
 from sparsemargin.readers.text_forms import Missing
 from sparsemargin.streaming.options import WEIGHT_MEMORY
 from sparsemargin.streaming.report import ProgressLines
 from sparsemargin.streaming.stream import learn_svmlight
 from sparsemargin.streaming.text_arguments import check_arguments, split_options
+from sparsemargin.tasks.cell_classifier import CellClassifier
 from sparsemargin.tasks.text_classifier import TextClassifier
 
 
@@ -313,109 +310,32 @@ def fit_text(
 
 
 def fit_anndata(
-    adata: Any,
-    label: Any,
-    algo: Algorithm | None = None,
-    *,
-    layer: str | None = None,
-    normalize: Literal["log1p", "counts"] | None = "log1p",
-    target_sum: float = 1e4,
-    genes: Any = None,
-    var: str | None = None,
-    match: Match = "exact",
-    batch: Any = None,
-    verbose: int = 0,
-    **params: Any,
-) -> Any:
-    """Fit a pipeline of a normalizer and a classifier to cells, in memory or in files.
+    adata: Any, label: Any, algo: Algorithm | None = None, **params: Any
+) -> CellClassifier:
+    """Fit a `CellClassifier` to cells, in memory or in files.
 
-    Counts are normalised and converted to logarithms while they are read. The fit needs memory for
-    the weights and a few thousand cells, for files of any length. Cells are shuffled, so files may
-    be sorted by cell type or by batch. By default the classifier is `ALMAClassifier` with
-    ``multi_class="joint"`` and ``class_weight="balanced"``. It is trained for 10 epochs; on more
-    than 100,000 cells for fewer, as many as process at most a million cells, and at least one.
+    ``fit_anndata(adata, "cell_type")`` is short for ``CellClassifier("cell_type").fit(adata)``.
 
     Parameters
     ----------
     adata : AnnData, path, or list of these
-        Cells in memory, backed, or in files. ``.h5ad``, ``.zarr`` (cells as rows, CSR or dense) and
-        ``.h5`` files of Cell Ranger 3 or later (10x) are read block by block, by h5py or zarr:
-        ``pip install "sparsemargin[cells,zarr]"``. A 10x folder of ``matrix.mtx`` is loaded whole.
-    label : str, path or mapping
-        The column of `obs` with the cell types. 10x files have no such column. They need a table
-        of barcodes and labels: a ``.tsv`` or ``.csv`` file, a dict or a pandas Series. If a file
-        has several columns of labels, name one after the path: ``"obs.csv:cell_type"``. Cells that
-        are not in the table are left out.
-    algo : str, default=None
-        Name of the classifier, as for `fit_csr`. None: the joint classifier described above. With
-        `positive`, None selects a classifier as for `fit_svmlight`.
-    layer : str, default=None
-        Layer to read instead of ``X``; "raw" reads ``adata.raw``. None: ``X``.
-    normalize, target_sum
-        As for `CellNormalizer`. A warning names the recognised scale of values that are no counts.
-        All genes of a cell's file count for its total. The model stores the scale; `annotate`
-        converts other cells to it, or raises a ValueError.
-    genes : list of str, "union" or None, default=None
-        Genes of the model. None: the genes that all files have; if the files differ, a warning
-        reports their number. "union": the genes of any file. A gene that a file lacks is 0 there.
-    var : str, default=None
-        The column of `var` with the names of the genes, "id" or "name" for 10x files. None:
-        ``var_names``.
-    match : {"exact", "case", "version"}, default="exact"
-        How names of genes are compared. "exact": unchanged. "case": ignoring case. "version":
-        without the version of Ensembl identifiers (ENSG00000141510.18). If several genes of a file
-        compare equal, a gene with exactly the same name is used, otherwise the first. The others
-        count only for the totals of the cells, and a warning reports them.
-    batch : str, path or mapping, default=None
-        The column of `obs` with the batches (donors, studies), or a table, as for `label`.
-        Probabilities are then calibrated for cells of new batches, by models that are fitted to
-        some of the batches and tested on the others. None: batches are not used.
-    verbose : int, default=0
-        If not 0, the progress is printed to standard error.
+        As X of `CellClassifier.fit`.
+    label, algo
+        As for `CellClassifier`.
     **params
-        Parameters of the classifier, and `max_iter`, `positive`, `cache`, `memory_limit` and
-        `init_model`, as for `fit_svmlight`. `init_model` may be a pipeline. ``shuffle=False`` reads
-        the cells in the order of the files. `random_state` is the seed of the shuffling; a value
-        that is no integer counts as 0.
+        Parameters of `CellClassifier`. Others become its `params`: parameters of the classifier,
+        and `positive`, `shuffle`, `cache`, `memory_limit` and `init_model`.
 
     Returns
     -------
-    pipeline : sklearn.pipeline.Pipeline
-        The fitted pipeline with the steps "normalizer" and "classifier":
-        ``pipeline.predict(adata.X)``. Its genes are ``pipeline.feature_names_in_``.
+    model : CellClassifier
+        The fitted estimator.
 
     Raises
     ------
-    OSError, ModuleNotFoundError
-        If a file is missing, or h5py, which reads it.
-    ValueError
-        If an argument, a file or a value in it is invalid. For a file, the message names the file
-        and the cell.
-
-    See Also
-    --------
-    annotate : Predict the types of other cells, in any order of their genes.
-    marker_genes : Genes with the largest influence on each type.
-
-    Examples
-    --------
-    >>> import sparsemargin
-    >>> from anndata import AnnData  # doctest: +SKIP
-    >>> adata = AnnData(counts, obs, var)  # doctest: +SKIP
-    >>> model = sparsemargin.fit_anndata(adata, "cell_type")  # doctest: +SKIP
-    >>> sparsemargin.annotate(model, others)  # doctest: +SKIP
+    OSError, ModuleNotFoundError, ValueError
+        As `CellClassifier.fit`.
     """
-    before, first = parts_of(params.get("init_model"))
-    normalizer = CellNormalizer(normalize=normalize, target_sum=target_sum)
-    values: Values = "auto"
-    if first is not None:
-        if before is None:
-            raise ValueError("init_model must be a pipeline that fit_anndata has made.")
-        params["init_model"], normalizer = first, before[-1]
-        values = "auto" if normalize == "log1p" else normalize
-    normalizer = deepcopy(normalizer)
-    learner = learn_cells(
-        adata, label, CellForm(layer, var, match, values), normalizer, genes=genes, batch=batch,
-        algo=algo, report=ProgressLines() if verbose else None, **params,
-    )  # fmt: skip
-    return in_pipeline("normalizer", normalizer, learner)
+    names = CellClassifier().get_params(deep=False).keys() - {"label", "algo", "params"}
+    own = {name: params.pop(name) for name in names & params.keys()}
+    return CellClassifier(label, algo=algo, params=params or None, **own).fit(adata)

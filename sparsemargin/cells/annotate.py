@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ from sparsemargin._checks import check_real
 from sparsemargin._engine.messages import warn_user
 from sparsemargin.cells.genes import CellForm, Match
 from sparsemargin.cells.source import corpus_for
+from sparsemargin.cells.voting import Voting
 from sparsemargin.files.atomic import replacing
 from sparsemargin.files.distinct import Named, check_distinct
 from sparsemargin.files.tsv import tsv_row
@@ -34,11 +35,35 @@ class CellTypes(NamedTuple):
     confidence: np.ndarray
 
 
+class PredictedCells(NamedTuple):
+    """Predictions for some cells.
+
+    `cells` are their names, `codes` indices into the `classes_` of the model, `outputs` its
+    outputs, of shape (n_cells, n_vectors). `weights` are those of the confidences of cells that
+    lack genes (see `check_shared`), and 0 for cells without counts.
+    """
+
+    cells: np.ndarray
+    codes: np.ndarray
+    outputs: np.ndarray
+    weights: np.ndarray
+
+    def probabilities(self, learner: Any) -> np.ndarray:
+        """Return probabilities of shape (n_cells, n_classes). Those of a cell without counts are
+        equal."""
+        found, weights = probabilities_of(learner.fitted, self.outputs), self.weights[:, np.newaxis]
+        return weights * found + (1 - weights) / found.shape[1]
+
+
 def annotate(
     model: Any,
     adata: Any,
     *,
+    key_added: str = "sparsemargin",
     threshold: float = 0.0,
+    majority_voting: str | None = None,
+    min_share: float = 0.0,
+    proba: bool = False,
     output: Any = None,
     layer: str | None = None,
     normalize: Values = "auto",
@@ -49,25 +74,41 @@ def annotate(
 
     Parameters
     ----------
-    model : pipeline that `fit_anndata` returned
+    model : CellClassifier, or pipeline of a `CellNormalizer` and a classifier
     adata : AnnData, path, or list of paths
-        As for `fit_anndata`. An AnnData gets the columns `predicted` and `confidence` in `obs`.
+        As X of `CellClassifier.fit`. If it is an AnnData and there is no `output`, predictions are
+        written to it: the types to ``obs[key_added]`` and the confidences to
+        ``obs[key_added + "_confidence"]``.
+    key_added : str, default="sparsemargin"
+        Name of the columns of `obs`.
     threshold : float, default=0
         Cells with a smaller confidence are "unassigned". Cells without any count of the genes of
         the model are always "unassigned".
+    majority_voting : str, default=None
+        A column of `obs` with clusters, such as "leiden": each cell gets the most frequent type of
+        its cluster. Or a graph in `obsp`, such as "connectivities": the probabilities of a cell are
+        averaged over the cell, with weight 1, and its neighbours. Cells that are unassigned by the
+        threshold do not vote for a type and stay unassigned. Confidences are those of the cells
+        alone for clusters, and averages for a graph. None: there is no vote.
+    min_share : float, default=0
+        Least share of the cells of a cluster that must have its most frequent type. Otherwise the
+        cells of the cluster are "unassigned".
+    proba : bool, default=False
+        Whether to write the probabilities to ``obsm[key_added + "_proba"]``, a DataFrame with the
+        types as columns.
     output : path or open binary file, default=None
         File for a table of cells, types and confidences, separated by tabs. Use it for files whose
         predictions do not fit in memory. Backslashes, tabs, line ends and other control characters
         in names are escaped, as ``\\``, ``\t``, ``\n`` and ``\x00``, and names with quotes are
         quoted, as `csv` does.
     layer : str, default=None
-        As for `fit_anndata`.
+        As for `CellClassifier`.
     normalize : {"auto", "counts", None}, default="auto"
         "auto": the scale of the values is recognised. Counts, logarithms of normalised counts and
         normalised counts are converted to the scale of the training cells. "counts": the values
         are counts, which need not be whole (estimated counts). None: values are not converted.
     var, match
-        As for `fit_anndata`.
+        As for `CellClassifier`.
 
     Returns
     -------
@@ -78,7 +119,8 @@ def annotate(
     ------
     ValueError
         If the model is not such a pipeline, the cells have too few genes of the model, their values
-        can't be converted to the scale of the training cells, or a file is damaged.
+        can't be converted to the scale of the training cells, `majority_voting` is neither a column
+        nor a graph, or a file is damaged.
 
     Warns
     -----
@@ -86,51 +128,89 @@ def annotate(
         If genes of the model are missing, which count as 0; if values are on another scale than
         those of the training cells; if cells have no counts.
     """
-    before, learner = parts_of(model)
-    if before is None or not isinstance(before[-1], CellNormalizer):
-        raise ValueError("model must be a pipeline of a CellNormalizer and a classifier.")
-    form = CellForm(layer, var, match, normalize)
+    learner, how = cell_model(model)
+    check_real("threshold", threshold, 0, 1)
+    learner.check_probabilities()
+    if proba and (output is not None or not hasattr(adata, "obs_names")):
+        raise ValueError(
+            "proba=True writes to adata.obsm. Pass an AnnData and no output, or call predict_proba."
+        )
+    voting = None if majority_voting is None else Voting.of(adata, majority_voting, min_share)
+    names = np.array([label_text(each) for each in learner.classes_.tolist()], dtype=object)
+    form, kept = CellForm(layer, var, match, normalize), list[np.ndarray]()
     with form.open(adata) as cells:
-        parts = predicted_types(learner, before[-1], cells, form, threshold)
+        blocks: Iterable[PredictedCells] = predicted_cells(learner, how, cells, form)
+        if voting is not None:
+            blocks = [PredictedCells(*map(np.concatenate, zip(*blocks, strict=True)))]
+        parts = _typed(blocks, learner, names, threshold, voting, kept if proba else None)
         if output is not None:
             sources = [each.source for each in cells if each.source is not None]
             read = [Named("the file", name) for each in sources for name in each.files]
             check_distinct([Named("output", output)], read)
             write_types(parts, output)
             return None
-        columns = list(zip(*parts, strict=True))
-    types = CellTypes(*(np.concatenate(column) for column in columns))
+        types = CellTypes(*map(np.concatenate, zip(*parts, strict=True)))
     if hasattr(adata, "obs_names"):
-        adata.obs["predicted"], adata.obs["confidence"] = types.predicted, types.confidence
+        adata.obs[key_added] = types.predicted
+        adata.obs[key_added] = adata.obs[key_added].astype("category")
+        adata.obs[f"{key_added}_confidence"] = types.confidence
+    if proba:
+        frame = type(adata.obs)(np.concatenate(kept), index=adata.obs_names, columns=names)
+        adata.obsm[f"{key_added}_proba"] = frame
     return types
 
 
-def predicted_types(
-    learner: Any, how: CellNormalizer, cells: list[Cells], form: CellForm, threshold: float
-) -> Iterator[CellTypes]:
+def cell_model(model: Any) -> tuple[Any, CellNormalizer]:
+    """Return the classifier and the normalizer of a model of cells, or raise a ValueError."""
+    before, learner = parts_of(model)
+    if before is None or not isinstance(before[-1], CellNormalizer):
+        raise ValueError(
+            "model must be a fitted CellClassifier, or a pipeline of a CellNormalizer and a "
+            "classifier. Fit one with fit_anndata."
+        )
+    return learner, before[-1]
+
+
+def predicted_cells(
+    learner: Any, how: CellNormalizer, cells: list[Cells], form: CellForm
+) -> Iterator[PredictedCells]:
     """Predict the types of cells and yield them block by block."""
-    check_real("threshold", threshold, 0, 1)
-    learner.check_probabilities()
     corpus = corpus_for(cells, how, form)
-    predictor = Predictor(learner, lambda _: corpus)
-    names = np.array([label_text(each) for each in learner.classes_.tolist()], dtype=object)
     ends, weights = np.cumsum([each.n_cells for each in cells]), np.array(corpus.weights)
     barcodes = (each.barcodes[i : i + 1024] for each in cells for i in range(0, each.n_cells, 1024))
-    read, n_done, n_empty = np.zeros(0, dtype=object), 0, 0
-    for block in predictor.blocks():
+    read, n_done = np.zeros(0, dtype=object), 0
+    for block in Predictor(learner, lambda _: corpus).blocks():
         n_rows = block.block.n_rows
         while len(read) < n_rows:
             read = np.concatenate([read, next(barcodes)])
         of_file = np.searchsorted(ends, n_done + np.arange(n_rows), side="right")
-        confidence = probabilities_of(learner.fitted, block.outputs).max(axis=1)
-        confidence -= (1 - weights[of_file]) * (confidence - 1 / len(names))
         is_empty = np.diff(np.append(0, np.cumsum(block.rows.data != 0))[block.rows.indptr]) == 0
-        confidence[is_empty] = 1 / len(names)
-        unassigned = is_empty | (confidence < threshold)
-        yield CellTypes(
-            read[:n_rows], np.where(unassigned, UNASSIGNED, names[block.codes]), confidence
+        codes = np.asarray(block.codes)
+        yield PredictedCells(
+            read[:n_rows], codes, block.outputs, np.where(is_empty, 0, weights[of_file])
         )
-        read, n_done, n_empty = read[n_rows:], n_done + n_rows, n_empty + int(is_empty.sum())
+        read, n_done = read[n_rows:], n_done + n_rows
+
+
+def _typed(
+    blocks: Iterable[PredictedCells], learner: Any, names: np.ndarray, threshold: float,
+    voting: Voting | None, kept: list[np.ndarray] | None,
+) -> Iterator[CellTypes]:  # fmt: skip
+    """Yield the types of cells, and append their probabilities to `kept`."""
+    n_done = n_empty = 0
+    names = np.append(names, UNASSIGNED)
+    for block in blocks:
+        is_empty, probabilities = block.weights == 0, block.probabilities(learner)
+        if voting is not None:
+            probabilities = voting.probabilities(probabilities)
+        if kept is not None:
+            kept.append(probabilities)
+        codes, confidence = probabilities.argmax(axis=1), probabilities.max(axis=1)
+        is_unassigned = is_empty | (confidence < threshold)
+        if voting is not None:
+            codes = voting.types(np.where(is_unassigned, -1, codes), len(names) - 1)
+        yield CellTypes(block.cells, names[np.where(is_unassigned, -1, codes)], confidence)
+        n_done, n_empty = n_done + len(codes), n_empty + int(is_empty.sum())
     if n_empty:
         warn_user(
             f"{n_empty:,} of {n_done:,} cells have no counts of the genes of the model. They are "

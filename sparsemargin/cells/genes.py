@@ -51,13 +51,17 @@ class CellForm:
 
     @contextmanager
     def open(self, what: Any) -> Iterator[list[Cells]]:
-        """Open the cells of an AnnData, of files, or of a list of these."""
+        """Open the cells of an AnnData, of files, or of a list of these. Open `Cells` are kept."""
         check_choice("match", self.match, get_args(Match))
         if self.values is not None:
             check_choice("normalize", self.values, ("auto", "counts"))
         with ExitStack() as files:
             found = list[Cells]()
             for each in what if isinstance(what, list | tuple) else [what]:
+                if isinstance(each, Cells):
+                    found.append(each)
+                    files.callback(each.close)
+                    continue
                 is_file = not hasattr(each, "obs_names")
                 for one in open_sources(each) if is_file else [each]:
                     found.append((open_cells if is_file else cells_of)(one, self.layer, self.var))
@@ -210,7 +214,7 @@ def _remedy(cells: Cells, genes: np.ndarray, form: CellForm) -> str:
         return f"{best[0].upper()}{best[1:]}: so {n_found:,} genes are found."
     return (
         "No column of var has more of them. Train a model on the genes of these cells: "
-        "fit_anndata(..., genes=list(adata.var_names))."
+        "CellClassifier(..., genes=list(adata.var_names))."
         if n_found
         else "Name the genes as those of the model: var=NAME is a column of var with other names."
     )

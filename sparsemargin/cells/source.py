@@ -92,7 +92,7 @@ class CellCorpus(RowSource):
             for each, columns in zip(self.cells, self.columns, strict=True)
         ]
         is_new = not hasattr(self.how, "form_")
-        self.scale = self.how.agreed([each.scale for each in samples]) if is_new else self.how.scale
+        self.scale = self.how.agreed(samples) if is_new else self.how.scale
         values = self.cell_form.values
         self.conversions = [
             self.how.conversion_of(each, self.scale, is_new=is_new, values=values)

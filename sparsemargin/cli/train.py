@@ -104,7 +104,8 @@ _LEARNING, _MODEL, _DASK = "Learning", "Model", "Several machines"
 @document_options
 @cell_options
 @option(READING, "--target-sum", type=click.FloatRange(min=0, min_open=True), metavar="X",
-        help="Sum of the counts of a cell before the logarithm.  [default: 10000]")  # fmt: skip
+        help="Sum of the counts of a cell before the logarithm.  [default: the median of the "
+        "cells, at most 10,000]")  # fmt: skip
 @option(READING, "--batch", metavar="COLUMN", type=TABLE,
         help="Column of obs with the batches of cells. Probabilities are then calibrated for "
         "cells of new batches.")  # fmt: skip

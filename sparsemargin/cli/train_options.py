@@ -190,7 +190,7 @@ def _step_of(options: TrainOptions, kind: InputKind, step: Any, sources: list[So
 def _new_normalizer(options: TrainOptions) -> Any:
     values = options.reading.cell_form().values
     return genomes.CellNormalizer(
-        normalize="log1p" if values == "auto" else values, target_sum=options.target_sum or 1e4
+        normalize="log1p" if values == "auto" else values, target_sum=options.target_sum or "auto"
     )
 
 

@@ -27,7 +27,7 @@ from sparsemargin.distributed.backends import Backend, in_order
 from sparsemargin.distributed.shards import FileShard, Shard
 from sparsemargin.files.sources import Source
 from sparsemargin.genomes.cells import CellNormalizer, counts_of
-from sparsemargin.genomes.scales import scale_of
+from sparsemargin.genomes.cells import Sample as CellSample
 from sparsemargin.models import Learner
 from sparsemargin.models.inputs.labels import label_text
 from sparsemargin.readers.cell_files import cells_of
@@ -81,7 +81,7 @@ class CellRows:
         self.step.feature_names_in_ = genes = genes_of([cells], self.wanted, self.form)
         self.columns = columns_in(cells, genes, self.form)
         first = counts_of(cells.data[:_FIRST_CELLS].compute())
-        self.step.scale = self.step.agreed([scale_of(first, self.columns)])
+        self.step.scale = self.step.agreed([CellSample("The Dask array", first, self.columns)])
         return cells.data, classes[codes]
 
 
@@ -109,7 +109,7 @@ def prepare(maker: CellRows, backend: Backend, options: Any) -> tuple[Any, Sampl
     if maker.columns is None:
         of_shards = in_order(backend.each(_genes_and_classes, maker.form, maker.label))
         files = [each for genes, _ in of_shards for each in genes]
-        step.scale = step.agreed([each.scale for each in files])
+        step.scale = step.agreed(files)
         step.feature_names_in_ = genes_of(files, maker.wanted, maker.form)
         backend.turn(_with_step, step)
         if options.positive is None:
@@ -141,10 +141,9 @@ def _genes_and_classes(
         for each in cells:
             is_gene = np.full(len(each.genes), True) if each.is_gene is None else each.is_gene
             columns = np.where(is_gene, LEFT_OUT, NO_GENE).astype(np.int32)
-            scale = sample_of(each, columns, np.dtype(np.float64)).scale
-            genes.append(
-                SimpleNamespace(name=each.name, genes=each.genes, is_gene=each.is_gene, scale=scale)
-            )
+            sample = sample_of(each, columns, np.dtype(np.float64))
+            of_file = {"name": each.name, "genes": each.genes, "is_gene": each.is_gene}
+            genes.append(SimpleNamespace(scale=sample.scale, totals=sample.totals, **of_file))
         return genes, labels_of(cells, label)[1]
 
 

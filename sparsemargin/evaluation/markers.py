@@ -1,4 +1,4 @@
-"""Genes with the largest weights for each cell type, in scanpy's layout."""
+"""Genes with the largest weights for each cell type, as a table and in scanpy's layout."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from sparsemargin.cells.annotate import cell_model
 from sparsemargin.cells.genes import CellForm, Match, columns_in
 from sparsemargin.evaluation.vectors import vectors_by_class
 from sparsemargin.models.inputs.labels import label_text
-from sparsemargin.models.pipelines import parts_of
 
 # Columns of scanpy's tables that cannot be computed from weights.
 _UNKNOWN = "logfoldchanges", "pvals", "pvals_adj"
@@ -22,46 +22,50 @@ def marker_genes(
     top: int = 20,
     var: str | None = None,
     match: Match = "exact",
-    groupby: str = "predicted",
-) -> dict[str, Any]:
+    groupby: str = "sparsemargin",
+    key_added: str = "rank_genes_groups",
+) -> Any:
     """Find the genes with the largest weights for each cell type.
 
     Parameters
     ----------
-    model : pipeline of `fit_anndata`
+    model : CellClassifier, or pipeline of a `CellNormalizer` and a classifier
     adata : AnnData, default=None
         Cells to plot. Only genes of `adata` are returned, with their names in ``adata.var_names``,
-        which scanpy's plots use. None: all genes and their names are those of the model.
+        which scanpy's plots use. They are also written to ``adata.uns[key_added]``, as by
+        ``scanpy.tl.rank_genes_groups``, so that ``scanpy.pl.rank_genes_groups_dotplot(adata)``
+        works. Fold changes and p-values are NaN. None: all genes and their names are those of the
+        model.
     top : int, default=20
         Number of genes for each type.
     var, match
         Names of the genes of `adata` and how they are compared, as for `annotate`.
-    groupby : str, default="predicted"
-        The column of `obs` with the types. scanpy's plots group the cells by it.
+    groupby : str, default="sparsemargin"
+        The column of `obs` with the types, which is the `key_added` of `annotate`. scanpy's plots
+        group the cells by it.
+    key_added : str, default="rank_genes_groups"
+        Key of `uns` for scanpy's plots.
 
     Returns
     -------
-    dict
-        A dict in the layout of scanpy's ``rank_genes_groups``. scanpy's plots use it if it is
-        stored as ``adata.uns["rank_genes_groups"]``. ``names`` and ``scores`` are record arrays
-        with one field for each type. A score is the weight times the standard deviation of the
-        gene, so that genes are comparable. Fold changes and p-values are NaN.
+    DataFrame, or dict of arrays without pandas
+        The columns "type", "gene", "score" and "rank", with `top` rows for each type. A score is
+        the weight times the standard deviation of the gene, so that genes are comparable. The gene
+        with the largest score has rank 1.
 
     Raises
     ------
     ValueError
-        If the model is not a pipeline of `fit_anndata`, has no weight vector for each type, or
-        shares no gene with `adata`.
+        If the model is not such a pipeline, has no weight vector for each type, or shares no gene
+        with `adata`.
 
     See Also
     --------
     top_features : Features with the largest weights of any linear model.
     sparsemargin.plotting.StrongestFeaturesDisplay.from_estimator : Plot the strongest features.
     """
-    before, learner = parts_of(model)
-    if not hasattr(before and before[-1], "deviations_"):
-        raise ValueError("model must be a pipeline that fit_anndata has made.")
-    deviations, genes = before[-1].deviations_, before.get_feature_names_out()
+    learner, normalizer = cell_model(model)
+    deviations, genes = normalizer.deviations_, normalizer.get_feature_names_out()
     known = np.arange(len(genes))
     if adata is not None:
         with CellForm(var=var, match=match).open(adata) as [cells]:
@@ -75,9 +79,16 @@ def marker_genes(
         at = np.argsort(-score, kind="stable")[:top]
         names.append(genes[at])
         scores.append(score[at].astype(np.float32))
-    params = {"groupby": groupby, "reference": "rest", "method": "sparsemargin", "use_raw": False,
-              "layer": None, "corr_method": None}  # fmt: skip
-    return {"params": params, **_tables(list(map(label_text, vectors)), names, scores)}
+    types = list(map(label_text, vectors))
+    if adata is not None:
+        params = {"groupby": groupby, "reference": "rest", "method": "sparsemargin",
+                  "use_raw": False, "layer": None, "corr_method": None}  # fmt: skip
+        adata.uns[key_added] = {"params": params, **_tables(types, names, scores)}
+    n_genes = len(names[0])
+    return frame_of({
+        "type": np.repeat(np.array(types, dtype=object), n_genes), "gene": np.concatenate(names),
+        "score": np.concatenate(scores), "rank": np.tile(np.arange(1, n_genes + 1), len(types)),
+    })  # fmt: skip
 
 
 def _tables(
@@ -88,3 +99,15 @@ def _tables(
     columns = {"names": names, "scores": scores, **dict.fromkeys(_UNKNOWN, nothing)}
     kinds = {key: [(name, each[0].dtype) for name in types] for key, each in columns.items()}
     return {key: np.rec.fromarrays(each, dtype=kinds[key]) for key, each in columns.items()}
+
+
+def frame_of(columns: dict[str, Any], index: str | None = None) -> Any:
+    """Return a pandas DataFrame with these columns, one of which becomes its index. Without pandas,
+    return the columns."""
+    try:
+        # pandas is an optional dependency.
+        import pandas
+    except ImportError:
+        return columns
+    frame = pandas.DataFrame(columns)
+    return frame if index is None else frame.set_index(index)

@@ -28,18 +28,22 @@ from sparsemargin._engine.rows.parts import pointers_of, rows_at
 from sparsemargin.genomes.scales import (
     CHECKED,
     UNCHECKED,
+    USUAL_TOTAL,
     Conversion,
     Scale,
     ValueScale,
     conversion_between,
+    conversion_of_some,
     from_log1p,
-    is_typical,
     linear_of,
     scale_of,
 )
 
 #: The parameter `normalize` of `CellNormalizer`.
 Normalize = Literal["log1p", "counts"] | None
+
+#: The parameter `target_sum` of `CellNormalizer`.
+TargetSum = float | Literal["median", "auto"]
 
 #: How the values of cells to predict are interpreted. See `annotate`.
 Values = Literal["auto", "counts"] | None
@@ -94,6 +98,14 @@ class Sample:
     def scale(self) -> Scale:
         """The scale of the values, recognised without a model."""
         return scale_of(self.rows, self.columns)
+
+    @cached_property
+    def totals(self) -> np.ndarray:
+        """The sum of the values of the genes of each cell, shape (n_cells,)."""
+        is_gene = self.columns != counts.NO_GENE
+        X = csr_matrix((self.rows.data, self.rows.indices, self.rows.indptr),
+                       (self.rows.n_rows, len(is_gene)))  # fmt: skip
+        return X @ is_gene.astype(np.float64)
 
 
 def spread(n_cells: int, at_once: int) -> list[tuple[int, int]]:
@@ -165,7 +177,12 @@ def convert_cells(
 def _prepared(part: Part) -> tuple[Part, tuple[np.ndarray, np.ndarray]]:
     """Return the part after undoing its logarithm, if required, and the result of `find_scales`."""
     rows, columns, conversion = part
-    if conversion.inverse in ("log1p", "log2", "log10"):
+    if conversion.factor != 1:
+        counts.find_scales(*rows.arrays, columns, nan, False)
+        data = np.log1p(linear_of(conversion.form, rows.data) * conversion.factor)
+        data = from_log1p(conversion.form, data).astype(rows.data.dtype)
+        part = part._replace(rows=Csr(data, rows.indices, rows.indptr, rows.n_features))
+    elif conversion.inverse in ("log1p", "log2", "log10"):
         counts.find_scales(
             *rows.arrays, columns, nan, False
         )  # checks that the logarithms are valid
@@ -186,7 +203,7 @@ def counts_of(X: Any) -> Csr:
 class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Normalise counts of genes in cells as scanpy does, and keep other cells on the same scale.
 
-    Counts are transformed like scanpy's ``normalize_total(target_sum=1e4)`` followed by ``log1p``.
+    Counts are transformed like scanpy's ``normalize_total`` followed by ``log1p``.
     The scale of the training cells is recognised from their values and stored. Later cells on
     another scale are converted if this is exact: counts, normalised counts, and natural, binary or
     decimal logarithms of normalised counts. All other cells raise a ValueError.
@@ -197,8 +214,10 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         "log1p": counts are normalised. If the values of most cells are not whole numbers, they are
         interpreted as logarithms, and training cells are not changed. "counts": all values are
         counts, including fractional ones such as estimates. None: values are not changed.
-    target_sum : float, default=1e4
-        Total of each cell before logarithms are taken.
+    target_sum : float, "median" or "auto", default="auto"
+        Total of each cell before logarithms are taken. "median": the median of the totals of up to
+        256 training cells of each file or matrix, which are evenly spaced. "auto": the median, but
+        at most 10,000.
 
     Attributes
     ----------
@@ -228,10 +247,10 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "normalize": [StrOptions({"log1p", "counts"}), None],
-        "target_sum": [Interval(Real, 0, None, closed="neither")],
+        "target_sum": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto", "median"})],
     }  # fmt: skip
 
-    def __init__(self, *, normalize: Normalize = "log1p", target_sum: float = 1e4) -> None:
+    def __init__(self, *, normalize: Normalize = "log1p", target_sum: TargetSum = "auto") -> None:
         self.normalize = normalize
         self.target_sum = target_sum
 
@@ -321,19 +340,26 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         advice = ADVICE if is_new else Advice(counts="", none="")
         chosen = np.array([start for start, _ in spread(rows.n_rows, 1)][: rows.n_rows], np.intp)
         sample = Sample(name, rows_at(rows, chosen), columns, advice)
-        scale = self.agreed([sample.scale]) if is_new else self.scale
+        scale = self.agreed([sample]) if is_new else self.scale
         part = Part(rows, columns, self.conversion_of(sample, scale, is_new=is_new))
         location_of = f"{name}, cell {{}}".format
         return convert_cells([part], n_columns, location_of, advice=advice), scale
 
-    def agreed(self, found: Sequence[Scale]) -> Scale:
-        """Return the scale of a model whose training cells have the scales `found`."""
+    def agreed(self, samples: Sequence[Any]) -> Scale:
+        """Return the scale of a model with these samples of training cells, one for each file.
+
+        Of a `Sample`, the properties `scale` and `totals` are used.
+        """
         self._validate_params()
-        counted = Scale("log1p", float(self.target_sum))
-        if self.normalize == "counts":
-            return counted
-        is_counted = self.normalize == "log1p" and any(each.form == "counts" for each in found)
-        return counted if is_counted else found[0]
+        forms = [each.scale.form for each in samples] if self.normalize != "counts" else ["counts"]
+        if self.normalize is None or "counts" not in forms:
+            return samples[0].scale
+        if not isinstance(self.target_sum, str):
+            return Scale("log1p", float(self.target_sum))
+        totals = np.concatenate([each.totals for each in samples])
+        totals = totals[np.isfinite(totals) & (totals > 0)]
+        median = float(np.median(totals)) if len(totals) else USUAL_TOTAL
+        return Scale("log1p", min(median, USUAL_TOTAL) if self.target_sum == "auto" else median)
 
     def conversion_of(
         self, sample: Sample, own: Scale, *, is_new: bool, values: Values = "auto"
@@ -357,8 +383,11 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             conversion = None
         is_unsure = isnan(found.total) or isnan(own.total)
         if conversion is CHECKED and is_unsure and hasattr(self, "means_") and not is_new:
-            typical = is_typical(sample.rows, sample.columns, found.form, self.means_)
-            conversion = CHECKED if typical else None
+            total = nan if self.normalize is None else own.total
+            conversion = conversion_of_some(
+                sample.rows, sample.columns, found.form, total, self.means_
+            )
+            as_they_are = conversion is CHECKED
         if conversion is None and not np.isfinite(sample.rows.data).all():
             return UNCHECKED  # Later checks then raise the error that names the cell.
         if conversion is None:
@@ -370,7 +399,8 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 unlike = f"{found}, as the training cells, but their totals are far from those"
             raise ValueError(f"{sample.name} has {unlike}.{advice}{sample.advice.none}")
         if not as_they_are and found.form != "counts":
-            warn_user(f"{sample.name} has {found}. They are converted to {own}.")
+            taken = "" if conversion.factor == 1 else f", which is taken for {USUAL_TOTAL:,.0f}"
+            warn_user(f"{sample.name} has {found}{taken}. They are converted to {own}.")
         elif conversion is CHECKED and isnan(found.total) and not isnan(own.total):
             warn_user(f"{sample.name} has {found}. They are taken for {own}, as they are.")
         return UNCHECKED if self.normalize is None else conversion

@@ -283,7 +283,7 @@ def _of_pandas(column: Any) -> tuple[np.ndarray, np.ndarray]:
 
 def _no_layer(name: str, layer: str, layers: list[str]) -> ValueError:
     known = ", ".join(layers) or "none"
-    return ValueError(f"{name} has no layer {layer!r}. There are: {known}.")
+    return ValueError(f"{name} has no layer {layer!r}. There are: {known}. layer=None reads X.")
 
 
 def _check_column(name: str, frame: str, column: str | None, columns: list[str]) -> None:

@@ -78,7 +78,7 @@ def test_error_of_a_small_panel_suggests_training_on_its_genes(model):
 
 
 def test_rarely_expressed_genes_may_be_missing(model):
-    rare = np.argsort(model[0].deviations_)[:40]
+    rare = np.argsort(model.normalizer_.deviations_)[:40]
     adata = cells()[:, np.setdiff1d(np.arange(200), rare)].copy()
     with pytest.warns(UserWarning, match="lacks 40 of the 200 genes of the model, which count as 0"
                       ) as found:  # fmt: skip
@@ -208,7 +208,7 @@ def test_special_characters_in_names_are_escaped_in_tables(tmp_path, monkeypatch
     barcodes = [NAMES[i] if i < len(NAMES) - 3 else f"cell{i}" for i in range(300)]
     adata.obs_names = barcodes
     model = fit_anndata(adata, "cell_type", random_state=0, max_iter=1)
-    save_model(model, "types.model")
+    save_model(model.pipeline_, "types.model")
     expected = annotate(model, adata)
     annotate(model, adata, output="types.tsv")
     found = read_back((tmp_path / "types.tsv").read_bytes())
@@ -233,21 +233,26 @@ def test_special_characters_in_names_are_escaped_in_tables(tmp_path, monkeypatch
         assert {row[place] for row in rows[1:]} == set(types)
 
 
+def markers_by_type(*args, **how):
+    table = marker_genes(*args, **how)
+    assert list(table) == ["type", "gene", "score", "rank"]
+    return {kind: of_type["gene"].tolist() for kind, of_type in table.groupby("type")}
+
+
 def test_markers_are_limited_to_genes_of_the_given_cells(model):
     adata = cells()[:, 50:].copy()
-    markers = marker_genes(model, adata, top=5)
+    markers, everything = markers_by_type(model, adata, top=5), markers_by_type(model, top=200)
     for kind in "ABC":
-        genes = list(markers["names"][kind])
-        everything = [gene for gene in marker_genes(model, top=200)["names"][kind]
-                      if gene in adata.var_names]  # fmt: skip
-        assert genes == everything[:5]
+        assert markers[kind] == [gene for gene in everything[kind] if gene in adata.var_names][:5]
+        assert adata.uns["rank_genes_groups"]["names"][kind].tolist() == markers[kind]
+    marker_genes(model, adata, top=1, key_added="markers", groupby="cell_type")
+    assert adata.uns["markers"]["params"]["groupby"] == "cell_type"
     named = renamed(0, lambda gene: f"ENSG{int(gene[4:]):011d}")
-    by_symbol = marker_genes(model, named, top=5, var="symbol")
+    by_symbol = markers_by_type(model, named, top=5, var="symbol")
     for kind in "ABC":
-        ids = named.var.loc[list(by_symbol["names"][kind]), "symbol"]
-        assert ids.tolist() == list(marker_genes(model, top=5)["names"][kind])
+        assert named.var.loc[by_symbol[kind], "symbol"].tolist() == everything[kind][:5]
     named.var_names = [gene.lower() for gene in named.var["symbol"]]
-    assert marker_genes(model, named, match="case")["names"]["A"][0].islower()
+    assert markers_by_type(model, named, match="case")["A"][0].islower()
     with pytest.raises(ValueError, match=r"has none of the 200 genes.*match='case'"):
         marker_genes(model, named, var=None)
 
@@ -267,7 +272,7 @@ def test_dotplots_of_filtered_genes_and_of_ids(model):
         annotate(model, adata, **how)
         sc.pp.normalize_total(adata, target_sum=1e4)
         sc.pp.log1p(adata)
-        adata.uns["rank_genes_groups"] = marker_genes(model, adata, top=5, **how)
+        marker_genes(model, adata, top=5, **how)
         assert sc.pl.rank_genes_groups_dotplot(adata, show=False, **plot)
 
 

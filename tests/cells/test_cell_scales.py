@@ -56,7 +56,7 @@ def warned(act, *args, **how):
 
 @pytest.fixture(scope="module")
 def model():
-    return fit_anndata(cells(DENSE), "cell_type", random_state=0, max_iter=3)
+    return fit_anndata(cells(DENSE), "cell_type", random_state=0, max_iter=3, target_sum=1e4)
 
 
 @pytest.mark.parametrize("name", EXACT)
@@ -97,7 +97,7 @@ def test_values_on_the_same_scale_are_unchanged():
         model, _ = warned(fit_anndata, adata, "cell_type", random_state=0, max_iter=2)
         types, texts = warned(annotate, model, adata)
         assert texts == []
-        expected = model[-1].predict_proba(adata.X).max(axis=1)
+        expected = model.classifier_.predict_proba(adata.X).max(axis=1)
         np.testing.assert_allclose(types.confidence, expected, rtol=1e-9)
 
 
@@ -109,14 +109,14 @@ def test_values_on_the_same_scale_are_unchanged():
 def test_counts_are_converted_to_the_scale_of_the_model(name, tmp_path):
     with pytest.warns(UserWarning, match=re.escape(f"They are assumed to be {name}, and")):
         model = fit_anndata(cells(EXACT[name]), "cell_type", random_state=0, max_iter=3)
-    save_model(model, tmp_path / "types.model")
+    save_model(model.pipeline_, tmp_path / "types.model")
     expected = annotate(model, cells(EXACT[name]))
     for each in model, load_model(tmp_path / "types.model"):
         types, texts = warned(annotate, each, cells(DENSE))
         assert np.array_equal(types.predicted, expected.predicted)
         np.testing.assert_allclose(types.confidence, expected.confidence, atol=1e-4)
         assert texts == []
-    made = model[0].transform(COUNTS).toarray()
+    made = model.normalizer_.transform(COUNTS).toarray()
     np.testing.assert_allclose(made, EXACT[name], rtol=1e-5, atol=1e-7)
 
 
@@ -131,7 +131,7 @@ def test_models_of_other_values_accept_only_such_values(tmp_path):
             annotate(model, cells(dense))
     scaled = OTHERS["z-scores"]
     model = fit_anndata(cells(scaled), "cell_type", normalize=None, random_state=0, max_iter=2)
-    save_model(model, tmp_path / "types.model")
+    save_model(model.pipeline_, tmp_path / "types.model")
     model = load_model(tmp_path / "types.model")
     assert model[0].form_ == "negative"
     assert warned(annotate, model, cells(scaled))[1] == []
@@ -168,16 +168,30 @@ def test_normalize_counts_accepts_estimated_counts(model):
 
 
 def test_genes_selected_after_normalization_are_accepted(model):
-    some = np.argsort(-model[0].deviations_)[:100]
+    some = np.argsort(-model.normalizer_.deviations_)[:100]
     types, texts = warned(annotate, model, cells(np.log1p(SHARES * 1e4))[:, some].copy())
     assert (types.predicted == TYPES).mean() > 0.9
     assert "a total that is not known. They are taken for log1p of counts normal" in texts[0]
     selected, _ = warned(fit_anndata, cells(np.log1p(SHARES * 1e4))[:, some].copy(), "cell_type",
                          max_iter=2)  # fmt: skip
-    assert np.isnan(selected[0].total_)
+    assert np.isnan(selected.normalizer_.total_)
     assert warned(annotate, selected, cells(np.log1p(SHARES * 1e4))[:, some].copy())[1] == []
     with pytest.raises(ValueError, match="a total that is not known"):
         annotate(selected, cells(DENSE))
+
+
+@pytest.mark.parametrize("total", [1e4, "auto", 2000, 9000])
+@pytest.mark.parametrize("deep", [0.3, 1, 5])
+def test_genes_selected_after_normalization_to_the_usual_total_are_converted(total, deep):
+    counts = np.random.RandomState(0).poisson(DENSE * deep).astype(np.float64)
+    trained = fit_anndata(cells(counts), "cell_type", random_state=0, target_sum=total)
+    some = np.argsort(-trained.normalizer_.deviations_)[:150]
+    expected, _ = warned(trained.predict_proba, cells(counts)[:, some].copy())
+    logs = np.log1p(counts / counts.sum(axis=1, keepdims=True) * 1e4)
+    found, texts = warned(trained.predict_proba, cells(logs)[:, some].copy())
+    assert (found.argmax(axis=1) == expected.argmax(axis=1)).mean() > 0.95
+    usual = total == 1e4
+    assert ("a total that is not known, which is taken for 10,000. They are" in texts[0]) != usual
 
 
 @pytest.mark.parametrize("name", list(EXACT)[:4])
@@ -198,16 +212,19 @@ def test_files_on_several_scales_are_converted_to_one(tmp_path):
     half = 150
     pair = [cells(DENSE[:half]), cells(DENSE[half:])]
     pair[1].obs["cell_type"] = TYPES[half:]
-    expected = fit_anndata(pair, "cell_type", random_state=0, max_iter=2)
+    how = {"random_state": 0, "max_iter": 2, "target_sum": 1e4}
+    expected = fit_anndata(pair, "cell_type", **how)
     pair[1].X = csr_matrix(np.log1p(SHARES[half:] * 1e6))
-    model, texts = warned(fit_anndata, pair, "cell_type", random_state=0, max_iter=2)
+    model, texts = warned(fit_anndata, pair, "cell_type", **how)
     assert any("are converted to" in text for text in texts)
-    np.testing.assert_allclose(model[-1].coef_, expected[-1].coef_, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(
+        model.classifier_.coef_, expected.classifier_.coef_, rtol=1e-3, atol=1e-4
+    )
     pair[1].X = csr_matrix(OTHERS["square roots"][half:])
     with pytest.raises(ValueError, match="can't be converted"):
         fit_anndata(pair, "cell_type")
     more = fit_anndata(cells(np.log1p(SHARES * 1e4)), "cell_type", init_model=model, max_iter=1)
-    assert more[0].total_ == 1e4
+    assert more.normalizer_.total_ == 1e4
 
 
 @pytest.mark.parametrize("n_counts", [1, 150])
@@ -228,10 +245,11 @@ def test_counts_among_logarithms_are_reported_with_their_cell(model, n_counts):
 
 def test_pipeline_checks_the_scale_of_matrices(model):
     expected = model.predict(COUNTS)
-    with pytest.warns(UserWarning, match="converted"):
-        assert np.array_equal(model.predict(csr_matrix(np.log2(1 + SHARES * 1e6))), expected)
+    for each in model, model.pipeline_:
+        with pytest.warns(UserWarning, match="converted"):
+            assert np.array_equal(each.predict(csr_matrix(np.log2(1 + SHARES * 1e6))), expected)
     with pytest.raises(ValueError, match=r"X has .* Pass the counts\.$"):
-        model.predict(csr_matrix(OTHERS["square roots"]))
+        model.pipeline_.predict(csr_matrix(OTHERS["square roots"]))
 
 
 def test_scale_of_a_single_cell_is_detected(model):

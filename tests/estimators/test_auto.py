@@ -257,11 +257,11 @@ def test_fit_anndata_accepts_parameters_of_its_default():
     random = np.random.RandomState(0)
     adata = anndata.AnnData(random.poisson(1.0, (60, 20)).astype(np.float32))
     adata.obs["kind"] = np.array(["a", "b", "c"] * 20)
-    model = fit_anndata(adata, "kind", alpha=0.5, max_iter=1)[-1]
+    model = fit_anndata(adata, "kind", alpha=0.5, max_iter=1).classifier_
     assert (type(model), model.alpha, model.multi_class) == (ALMAClassifier, 0.5, "joint")
     with pytest.raises(ValueError, match="r is a parameter of algo='arow'"):
         fit_anndata(adata, "kind", r=0.1)
-    assert type(fit_anndata(adata, "kind", "arow", r=0.1, max_iter=1)[-1]) is AROWClassifier
+    assert type(fit_anndata(adata, "kind", "arow", r=0.1, max_iter=1).classifier_) is AROWClassifier
 
 
 def test_verbose_prints_the_selected_classifier(capsys):

@@ -94,7 +94,7 @@ def test_nullable_string_names_are_read(tmp_path):
     nullable_index(path, "obs", np.arange(300) == 7)
     nullable_index(path, "var", np.arange(80) == 9)
     model = fit_anndata(path, "cell_type", shuffle=False, max_iter=1)
-    assert np.array_equal(model[-1].coef_, expected[-1].coef_)
+    assert np.array_equal(model.classifier_.coef_, expected.classifier_.coef_)
     assert model.feature_names_in_[8:11].tolist() == ["GENE8", "nan", "GENE10"]
     told = annotate(model, path)
     assert told.cells[6:9].tolist() == ["cell6", "nan", "cell8"]
@@ -238,7 +238,7 @@ def test_features_that_are_not_genes_are_left_out(tmp_path, kind):
             model = fit_anndata(each, label, shuffle=False, max_iter=2, layer=layer)
         assert sum("left out" in str(one.message) for one in told) == 1
         assert model.feature_names_in_.tolist() == GENES
-        assert np.array_equal(model[-1].coef_, expected[-1].coef_)
+        assert np.array_equal(model.classifier_.coef_, expected.classifier_.coef_)
         with pytest.warns(UserWarning, match="3 of 83 features are left out"):
             types_told = annotate(expected, each, layer=layer)
         assert np.array_equal(types_told.confidence, annotate(expected, alone).confidence)

@@ -65,7 +65,7 @@ def test_damaged_cell_files_are_read_or_named(sound, tmp_path, form):
 @pytest.mark.parametrize("form", FORMS)
 def test_commands_report_damaged_files_in_one_line(sound, tmp_path, form):
     folder, labels, models = sound
-    save_model(models[form], tmp_path / "model")
+    save_model(models[form].pipeline_, tmp_path / "model")
     label = labels[form]
     if isinstance(label, dict):
         label = str(tmp_path / "types.tsv")

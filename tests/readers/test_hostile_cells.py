@@ -212,14 +212,14 @@ PLUGINS = {"zstd": "Zstd", "blosc": "Blosc", "lz4": "LZ4", "bitshuffle": "Bitshu
 @pytest.mark.parametrize("name", PLUGINS)
 def test_filters_of_hdf5plugin_are_read(adata, path, name):
     hdf5plugin = pytest.importorskip("hdf5plugin", reason="hdf5plugin is not installed")
-    whole = fit_anndata(path, TYPES, max_iter=1, shuffle=False)[-1].coef_
+    whole = fit_anndata(path, TYPES, max_iter=1, shuffle=False).classifier_.coef_
     with h5py.File(path, "a") as file:
         for each in "X/data", "X/indices", "X/indptr", "obs/cell_type/codes":
             values = file[each][:]
             del file[each]
             how = getattr(hdf5plugin, PLUGINS[name])()
             file.create_dataset(each, data=values, chunks=(100,), compression=how)
-    read = fit_anndata(path, TYPES, max_iter=1, shuffle=False)[-1].coef_
+    read = fit_anndata(path, TYPES, max_iter=1, shuffle=False).classifier_.coef_
     assert np.array_equal(read, whole)
     packed = {
         "zstd": b"\x28\xb5\x2f\xfd\xa0" + (1 << 31).to_bytes(4, "little") + bytes(90),
@@ -354,13 +354,13 @@ def test_zarr_chunk_is_bounded_by_its_shape(adata, tmp_path, version, packer):
 def test_shards_of_zarr_are_read_and_bounded(adata, tmp_path):
     zarr = pytest.importorskip("zarr", minversion="3")
     store = stored(adata, tmp_path / "cells.zarr", 3)
-    expected = fit_anndata(store, TYPES, max_iter=1)[-1].coef_
+    expected = fit_anndata(store, TYPES, max_iter=1).classifier_.coef_
     values = adata.X.indices.astype(np.int32)
     shutil.rmtree(store / "X/indices")
     inner = 1000
     n = -(-len(values) // inner) * inner
     zarr.create_array(store / "X/indices", data=values, chunks=(inner,), shards=(n,))
-    assert np.array_equal(fit_anndata(store, TYPES, max_iter=1)[-1].coef_, expected)
+    assert np.array_equal(fit_anndata(store, TYPES, max_iter=1).classifier_.coef_, expected)
     shard = store / "X/indices/c/0"
     raw = bytearray(shard.read_bytes())
     at = raw.index(b"\x28\xb5\x2f\xfd")

@@ -1,0 +1,52 @@
+"""Cells of a matrix or a DataFrame, and labels that are given apart from the cells."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_consistent_length
+
+from sparsemargin._checks import columns_of_table
+from sparsemargin.estimators.validation import check_labels
+from sparsemargin.genomes.cells import counts_of
+from sparsemargin.readers.cell_columns import Frame
+from sparsemargin.readers.cell_files import Cells
+
+#: The column of `obs` that has labels given apart from the cells.
+GIVEN_LABELS = "y"
+
+
+def cells_of_matrix(X: Any, genes: Any = None) -> Cells:
+    """Return the cells of a matrix, shape (n_cells, n_genes).
+
+    The columns of a DataFrame are genes. Other matrices have the given genes, which must be as many
+    as the columns; None numbers them. The rows of a pandas DataFrame are named by its index.
+    """
+    rows, names = counts_of(X), columns_of_table(X)
+    if names is None:
+        names = list(map(str, range(rows.n_features) if genes is None else genes))
+        if len(names) != rows.n_features:
+            raise ValueError(
+                f"X has {rows.n_features} features, but CellClassifier is expecting {len(names)} "
+                "features as input. Pass the genes of feature_names_in_ in this order, or a "
+                "DataFrame with the names of its genes as columns."
+            )
+    index = X.index if hasattr(X, "iloc") else range(rows.n_rows)
+    barcodes = np.array([str(each) for each in index], dtype=object)
+    nothing = Frame([], dict[Any, Any]().__getitem__)
+    var = Frame([], lambda _: (np.arange(len(names)), np.array(names, dtype=object)))
+    return Cells("X", np.array(names, dtype=object), barcodes, *rows.arrays, nothing, var)
+
+
+def with_labels(cells: Cells, y: Any) -> tuple[Cells, np.ndarray]:
+    """Add the labels y, shape (n_cells,), as a column `GIVEN_LABELS` of `obs`. Return the cells and
+    the classes, sorted, in the type of the labels."""
+    labels, column = check_labels(y), cells.obs.column
+    check_consistent_length(range(cells.n_cells), labels)
+    classes, codes = np.unique(labels, return_inverse=True)
+    cells.obs = Frame(
+        [*cells.obs.columns, GIVEN_LABELS],
+        lambda name: (codes, classes) if name == GIVEN_LABELS else column(name),
+    )
+    return cells, classes

@@ -1,0 +1,369 @@
+"""`CellClassifier`: from counts of genes to types of cells."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from copy import deepcopy
+from operator import attrgetter
+from typing import Any, Literal, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from sparsemargin.cells.annotate import CellTypes, PredictedCells, annotate, predicted_cells
+from sparsemargin.cells.genes import CellForm, Match
+from sparsemargin.cells.learn import learn_cells
+from sparsemargin.cells.matrices import GIVEN_LABELS, cells_of_matrix, with_labels
+from sparsemargin.cells.source import corpus_for
+from sparsemargin.estimators.classifiers import in_pipeline
+from sparsemargin.evaluation.files import ClassEvaluation
+from sparsemargin.evaluation.markers import frame_of
+from sparsemargin.genomes.cells import CellNormalizer, Normalize, TargetSum, Values
+from sparsemargin.models import Algorithm
+from sparsemargin.models.pipelines import parts_of
+from sparsemargin.readers.cell_files import cells_of
+from sparsemargin.streaming.report import ProgressLines
+
+
+def _has_probabilities(model: CellClassifier) -> bool:
+    return not hasattr(model, "pipeline_") or model.classifier_.check_probabilities()
+
+
+class CellClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier of cell types that reads counts of genes in memory or in files.
+
+    Counts are normalised and converted to logarithms while they are read. The fit needs memory for
+    the weights and a few thousand cells, for files of any length. Cells are shuffled, so files may
+    be sorted by cell type or by batch. The genes of other cells are matched by name, and their
+    values are converted to the scale of the training cells.
+
+    Parameters
+    ----------
+    label : str, path or mapping, default="cell_type"
+        The column of `obs` with the cell types. 10x files have no such column. They need a table
+        of barcodes and labels: a ``.tsv`` or ``.csv`` file, a dict or a pandas Series. If a file
+        has several columns of labels, name one after the path: ``"obs.csv:cell_type"``. Cells that
+        are not in the table are left out. If `fit` is given y, `label` is not used.
+    algo : str, default=None
+        Name of the classifier, as for `fit_csr`. None: `ALMAClassifier` with
+        ``multi_class="joint"`` and ``class_weight="balanced"``. With `positive`, None selects a
+        classifier as for `fit_svmlight`.
+    max_iter : int, None or "auto", default="auto"
+        Number of epochs. None: train until an epoch makes no correction. "auto": 10, or fewer for
+        more than 100,000 cells, as many as process at most a million cells, and at least one.
+    class_weight : dict, "balanced", None or "auto", default="auto"
+        Weights of the types, as for the classifier. "auto": "balanced" for the default classifier,
+        otherwise None.
+    layer : str, default=None
+        Layer to read instead of ``X``; "raw" reads ``adata.raw``. None: ``X``.
+    normalize : {"log1p", "counts", None}, default="log1p"
+        As for `CellNormalizer`. A warning names the recognised scale of values that are no counts.
+    target_sum : float, "median" or "auto", default="auto"
+        As for `CellNormalizer`. All genes of a cell's file count for its total.
+    genes : list of str, "union" or None, default=None
+        Genes of the model. None: the genes that all files have; if the files differ, a warning
+        reports their number. "union": the genes of any file. A gene that a file lacks is 0 there.
+    var : str, default=None
+        The column of `var` with the names of the genes, "id" or "name" for 10x files. None:
+        ``var_names``.
+    match : {"exact", "case", "version"}, default="exact"
+        How names of genes are compared. "exact": unchanged. "case": ignoring case. "version":
+        without the version of Ensembl identifiers (ENSG00000141510.18). If several genes of a file
+        compare equal, a gene with exactly the same name is used, otherwise the first. The others
+        count only for the totals of the cells, and a warning reports them.
+    batch : str, path or mapping, default=None
+        The column of `obs` with the batches (donors, studies), or a table, as for `label`.
+        Probabilities are then calibrated for cells of new batches, by models that are fitted to
+        some of the batches and tested on the others. None: batches are not used.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the shuffling and of the classifier. Cells are shuffled with seed 0 unless it is an
+        integer.
+    verbose : int, default=0
+        If not 0, the progress is printed to standard error.
+    params : dict, default=None
+        Further parameters of the classifier, such as ``{"p": 4}``, and `positive`, `shuffle`,
+        `cache`, `memory_limit` and `init_model`, as for `fit_svmlight`. `init_model` may be a
+        fitted CellClassifier. None: no further parameters.
+
+    Attributes
+    ----------
+    pipeline_ : Pipeline
+        The fitted pipeline with the steps "normalizer" and "classifier".
+    normalizer_ : CellNormalizer
+    classifier_ : Classifier
+    classes_ : ndarray of shape (n_classes,)
+        The cell types, sorted.
+    feature_names_in_, genes_ : ndarray of str, shape (n_genes,)
+        Names of the genes. The columns of a matrix without names are numbered: "0", "1" and so on.
+    n_features_in_ : int
+        Number of genes.
+    n_iter_ : float
+        Number of epochs.
+
+    See Also
+    --------
+    annotate : Predict the types of other cells.
+    marker_genes : Genes with the largest influence on each type.
+
+    Examples
+    --------
+    >>> from sparsemargin import CellClassifier
+    >>> counts = [[9, 0, 1], [8, 1, 1], [0, 9, 1], [1, 9, 0]]
+    >>> model = CellClassifier(random_state=0).fit(counts, ["B", "B", "T", "T"])
+    >>> model.predict([[7, 0, 0]]).tolist()
+    ['B']
+    """
+
+    def __init__(
+        self,
+        label: Any = "cell_type",
+        *,
+        algo: Algorithm | None = None,
+        max_iter: int | Literal["auto"] | None = "auto",
+        class_weight: Any = "auto",
+        layer: str | None = None,
+        normalize: Normalize = "log1p",
+        target_sum: TargetSum = "auto",
+        genes: Any = None,
+        var: str | None = None,
+        match: Match = "exact",
+        batch: Any = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        params: dict[str, Any] | None = None,
+    ) -> None:
+        self.label = label
+        self.algo = algo
+        self.max_iter = max_iter
+        self.class_weight = class_weight
+        self.layer = layer
+        self.normalize = normalize
+        self.target_sum = target_sum
+        self.genes = genes
+        self.var = var
+        self.match = match
+        self.batch = batch
+        self.random_state = random_state
+        self.verbose = verbose
+        self.params = params
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit the normalizer and the classifier to cells, in memory or in files.
+
+        Parameters
+        ----------
+        X : AnnData, path, list of these, DataFrame or matrix
+            An AnnData may be backed. ``.h5ad``, ``.zarr`` (cells as rows, CSR or dense) and ``.h5``
+            files of Cell Ranger 3 or later (10x) are read block by block, by h5py or zarr:
+            ``pip install "sparsemargin[cells,zarr]"``. A 10x folder of ``matrix.mtx`` is loaded
+            whole. A DataFrame has genes as columns and a row for each cell. A dense or sparse
+            matrix of shape (n_cells, n_genes) has no names of genes.
+        y : array-like of shape (n_cells,), default=None
+            Types of the cells, numbers or strings. DataFrames and matrices need it. None: `label`
+            names the types.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        OSError, ModuleNotFoundError
+            If a file is missing, or h5py, which reads it.
+        ValueError
+            If a parameter, a file or a value in it is invalid. For a file, the message names the
+            file and the cell.
+        """
+        given = dict(self.params or {})
+        # Some classifiers have a parameter `normalize`, too.
+        if own := sorted(given.keys() & self.get_params(deep=False).keys() - {"normalize"}):
+            raise ValueError(
+                f"params has {own[0]!r}, which is a parameter of CellClassifier. Pass it directly: "
+                f"CellClassifier({own[0]}=...)."
+            )
+        for name in "max_iter", "class_weight":
+            if not isinstance(getattr(self, name), str) or getattr(self, name) != "auto":
+                given[name] = getattr(self, name)
+        if self.random_state is not None:
+            given["random_state"] = self.random_state
+        values: Values = "auto"
+        normalizer = CellNormalizer(normalize=self.normalize, target_sum=self.target_sum)
+        before, first = parts_of(given.get("init_model"))
+        if first is not None:
+            if before is None:
+                raise ValueError("init_model must be a fitted CellClassifier or its pipeline.")
+            given["init_model"], normalizer = first, deepcopy(before[-1])
+            values = "auto" if self.normalize == "log1p" else self.normalize
+        form = CellForm(self.layer, self.var, self.match, values)
+        cells, classes, label = self._labelled(X, y, form)
+        learner = learn_cells(
+            cells, label, form, normalizer, genes=self.genes, batch=self.batch, algo=self.algo,
+            report=ProgressLines() if self.verbose else None, **given,
+        )  # fmt: skip
+        if classes is not None and not given.keys() & {"positive", "init_model"}:
+            learner.fitted.classes = classes  # in the type of y
+        self.pipeline_ = in_pipeline("normalizer", normalizer, learner)
+        return self
+
+    def predict(self, X: Any, **how: Any) -> np.ndarray:
+        """Predict the types of cells.
+
+        Parameters
+        ----------
+        X : AnnData, path, list of these, DataFrame or matrix
+            As for `fit`. Genes are matched by name. The columns of a matrix without names are the
+            genes of the model, in this order.
+        **how
+            `layer`, `var` and `match` if they differ from those of the model, and `normalize`: see
+            `annotate`.
+
+        Returns
+        -------
+        ndarray of shape (n_cells,)
+            Types, which are entries of `classes_`. No cell is "unassigned".
+
+        Raises
+        ------
+        ValueError
+            If the cells have too few genes of the model, or their values can't be converted to the
+            scale of the training cells.
+        """
+        codes = [each.codes for each in self._predicted(X, how)]
+        return self.classes_[np.concatenate(codes)]
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any, **how: Any) -> np.ndarray:
+        """Predict the probabilities of the types, an ndarray of shape (n_cells, n_classes).
+
+        The arguments and errors are those of `predict`. Probabilities are lowered for cells that
+        lack genes of the model, and are equal for cells without counts, as in `annotate`.
+        """
+        parts = [each.probabilities(self.classifier_) for each in self._predicted(X, how)]
+        return np.concatenate(parts)
+
+    def decision_function(self, X: Any, **how: Any) -> np.ndarray:
+        """Return the outputs of the classifier.
+
+        The arguments and errors are those of `predict`. The shape is (n_cells, n_classes), or
+        (n_cells,) for two classes.
+        """
+        outputs = np.concatenate([each.outputs for each in self._predicted(X, how)])
+        return outputs[:, 0] if outputs.shape[1] == 1 else outputs
+
+    def annotate(self, adata: Any, **how: Any) -> CellTypes | None:
+        """Predict the types of cells and write them to an AnnData or a file.
+
+        Parameters, result and errors are those of ``sparsemargin.annotate(model, adata, ...)``,
+        such as ``key_added="sparsemargin"``, ``threshold=0.5`` or ``majority_voting="leiden"``.
+        `layer`, `var` and `match` are by default those of the model.
+        """
+        check_is_fitted(self)
+        return annotate(self, adata, **self._reading() | how)
+
+    def evaluate(self, X: Any, y: Any = None, **how: Any) -> Any:
+        """Return precision, recall, F1 and support of each type.
+
+        ``sklearn.metrics.ConfusionMatrixDisplay.from_estimator(model, adata, y)`` draws the
+        confusion of the types.
+
+        Parameters
+        ----------
+        X, y
+            As for `fit`. Cells whose type is not in `classes_` are left out.
+        **how
+            As for `predict`.
+
+        Returns
+        -------
+        DataFrame, or dict of lists without pandas
+            The columns "precision", "recall" and "f1", and the numbers of cells of the type,
+            "support", and with this prediction, "predicted". The index "type" has the types.
+        """
+        rows = self._evaluation(X, y, how).figures()["classes"]
+        names = {"label": "type", "rows": "support"}
+        columns = {names.get(name, name): [row[name] for row in rows] for name in rows[0]}
+        return frame_of(columns, "type")
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the accuracy.
+
+        X and y are as for `fit`. `sample_weight`, of shape (n_cells,), needs y.
+        """
+        if y is not None:
+            return float(super().score(X, y, sample_weight))
+        if sample_weight is not None:
+            raise ValueError("sample_weight needs y. Pass the types of the cells, too.")
+        done = self._evaluation(X, None, {})
+        return done.n_right / (done.n_rows + sum(done.unknown.values()))
+
+    def _labelled(
+        self, X: Any, y: Any, form: CellForm, genes: Any = None
+    ) -> tuple[Any, np.ndarray | None, Any]:
+        """Return the cells, the classes in the type of y if it is given, and the label. `genes` are
+        those of a matrix without names."""
+        if y is None and _is_cells(X):
+            return X, None, self.label
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None. X is "
+                "neither an AnnData nor a file. Pass the type of each cell, too: (X, y)."
+            )
+        if hasattr(X, "obs_names"):
+            cells = cells_of(X, form.layer, form.var)
+        elif _is_cells(X):
+            raise ValueError(
+                "y is for one AnnData, a DataFrame or a matrix. Leave it out: label names the "
+                "types of the cells of files."
+            )
+        else:
+            cells = cells_of_matrix(X, genes)
+        return *with_labels(cells, y), GIVEN_LABELS
+
+    def _reading(self) -> dict[str, Any]:
+        return {"layer": self.layer, "var": self.var, "match": self.match}
+
+    def _form(self, normalize: Values = "auto", **how: Any) -> CellForm:
+        return CellForm(**self._reading() | how, values=normalize)
+
+    def _predicted(self, X: Any, how: dict[str, Any]) -> Iterator[PredictedCells]:
+        """Predict cells and yield them block by block."""
+        check_is_fitted(self)
+        form, cells = self._form(**how), X if _is_cells(X) else cells_of_matrix(X, self.genes_)
+        with form.open(cells) as opened:
+            yield from predicted_cells(self.classifier_, self.normalizer_, opened, form)
+
+    def _evaluation(self, X: Any, y: Any, how: dict[str, Any]) -> ClassEvaluation:
+        """Return the evaluation of the model on labelled cells."""
+        check_is_fitted(self)
+        form = self._form(**how)
+        cells, _, label = self._labelled(X, y, form, self.genes_)
+        positive = (self.params or {}).get("positive")
+        with form.open(cells) as opened:
+            corpus = corpus_for(opened, self.normalizer_, form, label)
+            done = ClassEvaluation(self.classifier_, lambda _: corpus, positive=positive)
+            done.run(done.predictor.blocks())
+        return done
+
+    normalizer_ = property(lambda self: self.pipeline_[0], doc="The fitted normalizer.")
+    classifier_ = property(lambda self: self.pipeline_[-1], doc="The fitted classifier.")
+    classes_ = property(attrgetter("classifier_.classes_"), doc="The cell types, sorted.")
+    genes_ = property(attrgetter("normalizer_.feature_names_in_"), doc="Names of the genes.")
+    feature_names_in_ = genes_
+    n_features_in_ = property(attrgetter("normalizer_.n_features_in_"), doc="Number of genes.")
+    n_iter_ = property(attrgetter("classifier_.n_iter_"), doc="Number of epochs.")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = self.normalize is not None
+        return tags
+
+
+def _is_cells(X: Any) -> bool:
+    """Return whether X is an AnnData, a path, or a list of these, rather than a matrix."""
+    if isinstance(X, list | tuple):
+        return len(X) > 0 and all(map(_is_cells, X))
+    return isinstance(X, str | os.PathLike) or hasattr(X, "obs_names")
