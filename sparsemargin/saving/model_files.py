@@ -138,6 +138,7 @@ def write_model(
     A checkpoint also has `run`, the plain values from which training is resumed. `made_from` is as
     for `replacing`.
     """
+    model.fitted.require_all("saved")
     model.check_parameters()
     parameters = model.parameters()
     if isinstance(model.kernel_object, Function):
