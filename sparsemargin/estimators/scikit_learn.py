@@ -75,7 +75,7 @@ def to_sklearn(model: Any, *, probabilities: bool = True) -> Any:
     >>> model = sparsemargin.fit_text(texts, ["spam", "ham", "spam", "ham"], random_state=0)
     >>> theirs = sparsemargin.to_sklearn(model)
     >>> [type(step).__name__ for _, step in theirs.steps]
-    ['FeatureUnion', 'SGDClassifier']
+    ['FeatureUnion', 'CalibratedClassifierCV']
     >>> theirs.predict(["cheap lunch pills"]).tolist()
     ['spam']
     """
