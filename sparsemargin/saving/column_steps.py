@@ -135,6 +135,8 @@ def _restore_encoder(kind: str, step: Any, learned: dict[str, Any]) -> None:
         if few is not None:
             array_of({"infrequent": few}, "infrequent", np.int64, (None,), 0, len(values) - 1)
     require(isinstance(getattr(step, "drop", None), str | None), f"{kind} drops a list")
+    # The numbers of columns follow from the table of numbers only if it gives the categories.
+    require(isinstance(step.categories, str), f"{kind} has its categories twice")
     own = {name: getattr(step, name) for name in ("min_frequency", "max_categories")}
     groups = any(each is not None for each in own.values())
     step.set_params(min_frequency=2 if groups else None, max_categories=None)
@@ -278,6 +280,7 @@ def restored_columns(
     numbers = {} if names is None else {name: i for i, name in enumerate(names.tolist())}
     columns, has_rest = instance(learned, "columns", list), flag(learned, "remainder")
     require(len(columns) == len(members) > has_rest, f"{kind} has other columns")
+    require(not has_rest or members[-1][0] == "remainder", f"{kind} has another remainder")
     require(set(parameters) == set(_OF_COLUMNS), f"{kind} has other parameters")
     flag(parameters, "verbose_feature_names_out")
     fitted, made_up, fresh = [], [], []

@@ -102,6 +102,7 @@ def tickets(text="body", **parameters):
     (GAPS, [ColumnTransformer([("a", SimpleImputer(), [0, 1]), ("b", "passthrough", [])],
                               remainder=SimpleImputer(strategy="median"))]),
     (np.where(GAPS > 1, -1, GAPS > 0).astype(int), [OneHotEncoder()]),
+    (np.array(TICKETS["country"], "U2")[:, np.newaxis], [OneHotEncoder(min_frequency=0.1)]),
 ], ids=str)  # fmt: skip
 def test_steps_for_columns_are_restored(path, X, steps):
     model = piped(*steps, X=X)
@@ -209,6 +210,7 @@ TABLE = (tickets(remainder="passthrough"), TICKETS)
     (OBJECTS, (*LEARNED, "categories", 0), ["a", ["b"]], "other values than numbers and text"),
     (OBJECTS, (*LEARNED, "categories", 0), 3, "other values than numbers and text"),
     (OBJECTS, (*LEARNED, "categories", 0), ["a", "b"], "its steps make 2 columns"),
+    (OBJECTS, (*PARAMETERS, "categories"), [[0.0]], "has its categories twice"),
     (OBJECTS, (*LEARNED, "infrequent"), [], "has no columns"),
     (OBJECTS, (*LEARNED, "infrequent", 0), ["a"], "'infrequent' is not an array"),
     (OBJECTS, (*LEARNED, "given"), 1, "'given' is not True or False"),
@@ -226,6 +228,7 @@ TABLE = (tickets(remainder="passthrough"), TICKETS)
     (TABLE, (*COLUMN, "at"), [1, True], "takes unknown columns"),
     (TABLE, (*COLUMN, "at"), [1, 2, 3], "takes 2 columns, not 3"),
     (TABLE, (*COLUMN, "one"), True, "takes unknown columns"),
+    (TABLE, (*LEARNED, "members", 4, "dict", "name"), "rest", "has another remainder"),
     (TABLE, (*LEARNED, "remainder"), 1, "'remainder' is not True or False"),
     (TABLE, (*LEARNED, "remainder"), False, "names conflict"),
     (TABLE, (*LEARNED, "sparse_output"), None, "'sparse_output' is not True or False"),
