@@ -270,6 +270,24 @@ def saved_columns(step: Any, parameters: dict[str, Any]) -> tuple[list[Any], dic
     }
 
 
+def _selections(
+    members: list[tuple[str, Any]], learned: dict[str, Any], n: int, names: Any
+) -> list[tuple[Any, list[int]]]:
+    """Return the columns of each member of a ColumnTransformer as given, and as numbers."""
+    columns, found = instance(learned, "columns", list), []
+    require(len(columns) == len(members), "ColumnTransformer has other columns")
+    numbers = {} if names is None else {name: i for i, name in enumerate(names.tolist())}
+    for (name, step), each in zip(members, columns, strict=True):
+        given, is_one = instance(each, "at", list), flag(each, "one")
+        at: list[Any] = [numbers.get(i) if isinstance(i, str) else i for i in given]
+        sound = all(type(i) is int and -n <= i < n for i in at) and (not is_one or len(at) == 1)
+        require(sound, "ColumnTransformer takes unknown columns")
+        takes = len(at) if is_one else getattr(step, "n_features_in_", len(at))
+        require(takes == len(at), f"{name!r} takes {takes} columns, not {len(at)}")
+        found.append((given[0] if is_one else given, [i % n for i in at]))
+    return found
+
+
 def restored_columns(
     members: list[tuple[str, Any]], parameters: dict[str, Any], learned: dict[str, Any]
 ) -> Any:
@@ -277,45 +295,32 @@ def restored_columns(
     kind, clone = "ColumnTransformer", import_module("sklearn.base").clone
     n = integer(learned, "n_features_in_", 1, _MOST_COLUMNS)
     names = optional(learned, "feature_names_in_", array_of, object, (n,))
-    numbers = {} if names is None else {name: i for i, name in enumerate(names.tolist())}
-    columns, has_rest = instance(learned, "columns", list), flag(learned, "remainder")
-    require(len(columns) == len(members) > has_rest, f"{kind} has other columns")
-    require(not has_rest or members[-1][0] == "remainder", f"{kind} has another remainder")
     require(set(parameters) == set(_OF_COLUMNS), f"{kind} has other parameters")
     flag(parameters, "verbose_feature_names_out")
-    fitted, made_up, fresh = [], [], []
-    for (name, step), each in zip(members, columns, strict=True):
-        given, is_one = instance(each, "at", list), flag(each, "one")
-        at = [numbers.get(i) if isinstance(i, str) else i for i in given]
-        sound = all(type(i) is int and -n <= i < n for i in at) and (not is_one or len(at) == 1)
-        require(sound, f"{kind} takes unknown columns")
-        is_step = not isinstance(step, str)
-        takes = len(at) if is_one else getattr(step, "n_features_in_", len(at))
-        require(takes == len(at), f"{name!r} takes {takes} columns, not {len(at)}")
-        fitted.append((name, step, given[0] if is_one else given))
-        made_up.append((name, "passthrough" if is_step else step, [i % n for i in at]))
-        fresh.append((name, clone(step) if is_step else step, fitted[-1][2]))
-    rest = made_up.pop()[1] if has_rest else "drop"
-    result = import_module("sklearn.compose").ColumnTransformer(made_up, remainder=rest)
-    # This sets the places of the columns. Passed columns take no parameters.
+    selections, has_rest = _selections(members, learned, n, names), flag(learned, "remainder")
+    sound = len(members) > has_rest and (not has_rest or members[-1][0] == "remainder")
+    require(sound, f"{kind} has another remainder")
+    places = [
+        (name, step if isinstance(step, str) else "passthrough", at)
+        for (name, step), (_, at) in zip(members, selections, strict=True)
+    ]
+    rest = places.pop()[1] if has_rest else "drop"
+    # Fitting it without the members sets the places of the columns.
+    result = import_module("sklearn.compose").ColumnTransformer(places, remainder=rest)
     result.fit(np.zeros((1, n)))
-    require(len(result.transformers_) >= len(fitted), f"{kind} has another remainder")
-    widths: dict[str, slice] = {}
-    stop = 0
-    for i, (name, step, at) in enumerate(fitted):
-        if not isinstance(step, str):
-            result.transformers_[i] = (name, step, at)
-        else:
-            result.transformers_[i] = (name, result.transformers_[i][1], at)
-        known = {"drop": 0, "passthrough": len(columns[i]["at"])}
-        width = known[step] if isinstance(step, str) else checks.n_columns_of(step)
+    require(len(result.transformers_) >= len(members), f"{kind} has another remainder")
+    fresh, stop = [], 0
+    for i, ((name, step), (given, at)) in enumerate(zip(members, selections, strict=True)):
+        is_step = not isinstance(step, str)
+        width = checks.n_columns_of(step) if is_step else len(at) if step == "passthrough" else 0
         require(width is not None, f"{name!r} has no number of columns")
-        widths[name] = slice(stop, stop := stop + (width or 0))
-    result.output_indices_ |= widths
-    for name, value in parameters.items():
-        setattr(result, name, value)
+        result.output_indices_[name] = slice(stop, stop := stop + (width or 0))
+        result.transformers_[i] = (name, step if is_step else result.transformers_[i][1], given)
+        fresh.append((name, clone(step) if is_step else step, given))
     result.remainder = fresh.pop()[1] if has_rest else "drop"
     result.transformers = fresh
+    for name, value in parameters.items():
+        setattr(result, name, value)
     result._validate_params()
     checks.check_jobs(kind, result)
     checks.check_weights(kind, parameters)
