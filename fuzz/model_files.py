@@ -19,8 +19,13 @@ from audit import Watch
 from broken_bytes import cut, flipped, moved
 from contents import spoil_document, spoiled_array, use
 from harness import Given, main
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.feature_selection import SelectKBest
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from problems.hostile import opened, rewritten
 from problems.models import HYPOTHESES, JOINT, MODELS, fit, make_problem, widened
@@ -58,6 +63,15 @@ PIPELINES: dict[str, Any] = {
     "hashed": lambda: text.HashingVectorizer(n_features=64),
     "scikit-learn": lambda: make_union(TfidfVectorizer(), CountVectorizer(analyzer="char")),
 }
+# Pipelines of tables, whose columns are a text, a category and a number, and of numbers.
+TABLES: dict[str, Any] = {
+    "table": lambda: ColumnTransformer([
+        ("text", text.TfidfVectorizer(), 0),
+        ("category", make_pipeline(OrdinalEncoder(), OneHotEncoder(min_frequency=3)), [1]),
+        ("number", make_pipeline(SimpleImputer(add_indicator=True), StandardScaler()), [2]),
+    ]),
+    "selected": lambda: make_pipeline(SelectKBest(k=9), TruncatedSVD(3, random_state=0)),
+}  # fmt: skip
 # Estimators around a classifier or a pipeline.
 WRAPPERS: dict[str, Any] = {
     "Rejector": partial(Rejector, max_error=0.5),
@@ -80,7 +94,7 @@ def _all_kinds() -> list[tuple[str, str, int]]:
     ]
     kinds += [(name, h, 3) for name in JOINT for h in ("last", "average")]
     kinds += [(name, h, 3) for name in ("many labels", "text", "numbers") for h in HYPOTHESES]
-    kinds += [(name, "average", 2) for name in (*PIPELINES, *WRAPPERS)]
+    kinds += [(name, "average", 2) for name in (*PIPELINES, *TABLES, *WRAPPERS)]
     return kinds + [("in blocks", h, 20) for h in ("last", "average")]
 
 
@@ -93,6 +107,10 @@ def problem_of(kind: tuple[str, str, int]) -> tuple[Any, Any]:
     if name in PIPELINES or name == "Rejector of texts":
         return TEXTS * 2, [0, 1] * len(TEXTS)
     X, y = make_problem(40, n_classes=n_classes)
+    if name == "table":
+        numbers = [np.nan, 1.5, -2.0, 0.0]
+        rows = [[each, "abcde"[i % 5], numbers[i % 4]] for i, each in enumerate(TEXTS * 2)]
+        return np.array(rows, object), y
     if name == "many labels":
         return X, [(label, 0) if label else () for label in y]
     if name == "text":
@@ -133,8 +151,8 @@ class HostileModelFiles:
             model = {**MODELS, **JOINT, **DUALS, **OTHERS}.get(name, ALMAClassifier)(
                 hypothesis=hypothesis, random_state=np.random.RandomState(0), warm_start=True
             )
-            if name in PIPELINES:
-                model = make_pipeline(PIPELINES[name](), model)
+            if name in PIPELINES or name in TABLES:
+                model = make_pipeline({**PIPELINES, **TABLES}[name](), model)
             elif name in WRAPPERS:
                 model = WRAPPERS[name](model)
             save_model(fit(model, *problem_of(kind)), self.path)

@@ -22,7 +22,7 @@ from .estimators.classifiers import PNormPerceptron as PNormPerceptron
 from .estimators.classifiers import ROMMAClassifier as ROMMAClassifier
 from .estimators.classifiers import SecondOrderPerceptron as SecondOrderPerceptron
 from .estimators.rejector import Rejector as Rejector
-from .estimators.scikit_learn import as_scikit_learn as as_scikit_learn
+from .estimators.scikit_learn import to_sklearn as to_sklearn
 from .evaluation.markers import marker_genes as marker_genes
 from .readers.load_svmlight import load_svmlight as load_svmlight
 from .saving.model_files import save_model as save_model

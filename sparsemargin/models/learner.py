@@ -111,6 +111,7 @@ class Learner(StreamChecks):
     def check_structure(self, how: str) -> None:
         """Raise a ValueError if training can't resume because parameters differ from those of the
         trained state. `how` is the way of resuming, for the message."""
+        self.fitted.require_all("trained")
         made_for, wanted = self.fitted.structure, self._structure
         changed = [name for name, value in wanted.items() if made_for.get(name) != value]
         if changed:
@@ -355,6 +356,7 @@ class Learner(StreamChecks):
             how["positives"] = targets
             targets = np.zeros(len(rows.indptr) - 1, dtype=np.int64)
         fitted = self.fitted
+        fitted.require_all("trained")
         fitted.space = fitted.space.unpacked()
         if not fitted.class_weight.all() and not fitted.many:
             # Rows of a class of weight 0 are skipped, like rows of weight 0.

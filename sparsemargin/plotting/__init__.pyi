@@ -1,3 +1,5 @@
+from .coverage import CoverageCurve as CoverageCurve
+from .coverage import CoverageDisplay as CoverageDisplay
 from .features import StrongestFeaturesDisplay as StrongestFeaturesDisplay
 from .margins import CertificateDisplay as CertificateDisplay
 from .margins import MarginDistributionDisplay as MarginDistributionDisplay

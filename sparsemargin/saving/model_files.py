@@ -61,9 +61,10 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
 
     The other steps of a pipeline may be this library's vectorizers and `CellNormalizer`, and
     scikit-learn's `CountVectorizer`, `TfidfVectorizer`, `HashingVectorizer`, `TfidfTransformer`,
-    `StandardScaler`, `MaxAbsScaler`, `Normalizer`, and a `FeatureUnion` of these. Their parameters
-    must not be functions. The commands that predict read a pipeline only if its first step takes
-    texts or cells.
+    `StandardScaler`, `MaxAbsScaler`, `Normalizer`, `OneHotEncoder`, `OrdinalEncoder`,
+    `SimpleImputer`, `SelectKBest`, `TruncatedSVD`, and a `ColumnTransformer`, `FeatureUnion` or
+    `Pipeline` of these. Their parameters must not be functions, except `score_func`. The commands
+    that predict read a pipeline only if its first step takes texts or cells.
 
     Zero weights take little space. The file is written atomically: after an error, the old file is
     still there. The same model always gives the same bytes.
@@ -137,6 +138,7 @@ def write_model(
     A checkpoint also has `run`, the plain values from which training is resumed. `made_from` is as
     for `replacing`.
     """
+    model.fitted.require_all("saved")
     model.check_parameters()
     parameters = model.parameters()
     if isinstance(model.kernel_object, Function):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterable
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,9 @@ from sparsemargin.text.analysis import PATTERNS
 #: Longer ones may take all memory on some texts.
 LONGEST_NGRAM = 64
 _MOST_JOBS = 256
+
+# Learned attributes of steps that make as many columns as they have names for.
+_NAMES_OUT = "categories_", "components_", "scores_", "statistics_"
 
 _REMEDY = (
     "If you trust whoever made the file, load it in Python: sparsemargin.load_model(PATH, "
@@ -44,6 +47,13 @@ def check_jobs(kind: str, step: Any) -> None:
     n_jobs = getattr(step, "n_jobs", None)
     sound = n_jobs is None or (type(n_jobs) is int and 0 < abs(n_jobs) <= _MOST_JOBS)
     require(sound, f"n_jobs of {kind} is no number of jobs")
+
+
+def check_weights(kind: str, parameters: dict[str, Any]) -> None:
+    """Raise a ValueError unless the parameter `transformer_weights` holds numbers."""
+    weights = parameters.get("transformer_weights") or {}
+    sound = isinstance(weights, dict) and all(isinstance(each, Real) for each in weights.values())
+    require(sound, f"the transformer_weights of {kind} are no numbers")
 
 
 def _check_vectorizer(kind: str, step: Any, trusted: bool) -> None:
@@ -117,10 +127,10 @@ def check_order(kinds: Iterable[str]) -> None:
         require(not kind.endswith("Vectorizer"), f"{kind} comes after another step")
 
 
-def check_widths(steps: Iterable[Any], n_features: int) -> None:
+def check_widths(steps: Iterable[Any], n_features: int | None = None) -> None:
     """Raise a ValueError if a step returns another number of columns than the next one takes.
 
-    `n_features` is the number of columns that the classifier takes.
+    `n_features` is the number of columns that the classifier takes; None: there is none.
     """
     width: int | None = None
     for step in steps:
@@ -130,7 +140,7 @@ def check_widths(steps: Iterable[Any], n_features: int) -> None:
             require(width == taken, f"{type(step).__name__} takes {taken} columns, not {width}")
         width = n_columns_of(step)
     require(
-        width in (None, n_features),
+        n_features is None or width in (None, n_features),
         f"its steps make {width} columns, and its classifier takes {n_features}",
     )
 
@@ -140,6 +150,12 @@ def n_columns_of(step: Any) -> int | None:
     if hasattr(step, "transformer_list"):
         widths = [n_columns_of(each) for _, each in step.transformer_list]
         return None if None in widths else sum(filter(None, widths))
+    if hasattr(step, "output_indices_"):
+        return max(each.stop for each in step.output_indices_.values())
+    if hasattr(step, "steps"):
+        return n_columns_of(step.steps[-1][1])
+    if any(hasattr(step, each) for each in _NAMES_OUT):
+        return len(step.get_feature_names_out())
     if hasattr(step, "ngram_range") and not hasattr(step, "n_features"):
         terms = getattr(step, "compiled_vocabulary", None)
         return len(step.vocabulary_ if terms is None else terms)

@@ -7,6 +7,7 @@ attributes are checked and set. scikit-learn is imported on first use.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from math import isnan, nan
 from numbers import Real
@@ -18,11 +19,15 @@ from sparsemargin import text
 from sparsemargin._engine import state as states
 from sparsemargin._engine.state import array_of, integer, part, require
 from sparsemargin.genomes.scales import Scale, ValueScale
+from sparsemargin.saving import column_steps as columns
 from sparsemargin.saving import step_checks as checks
 from sparsemargin.text.hashed_terms import HashedTerms
 from sparsemargin.text.vocabulary import Vocabulary
 
 _TEXT, _SCALING = "sklearn.feature_extraction.text", "sklearn.preprocessing"
+_DTYPES = "float32", "float64", "int8", "int32", "int64", "uint8", "bool"
+# In a ColumnTransformer, columns may be left out or passed on.
+_NO_STEPS = "drop", "passthrough"
 
 # Prefix of this library's steps in files, some of which have the same names as scikit-learn's.
 _OURS = "sparsemargin."
@@ -31,14 +36,21 @@ _CELLS = f"{_OURS}CellNormalizer"
 
 # The module of each step, and its learned arrays with one number for each column.
 _STEPS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "ColumnTransformer": ("sklearn.compose", ()),
     "CountVectorizer": (_TEXT, ()),
     "FeatureUnion": ("sklearn.pipeline", ()),
     "HashingVectorizer": (_TEXT, ()),
     "MaxAbsScaler": (_SCALING, ("max_abs_", "scale_")),
     "Normalizer": (_SCALING, ()),
+    "OneHotEncoder": (_SCALING, ()),
+    "OrdinalEncoder": (_SCALING, ()),
+    "Pipeline": ("sklearn.pipeline", ()),
+    "SelectKBest": ("sklearn.feature_selection", ()),
+    "SimpleImputer": ("sklearn.impute", ()),
     "StandardScaler": (_SCALING, ("mean_", "var_", "scale_")),
     "TfidfTransformer": (_TEXT, ("idf_",)),
     "TfidfVectorizer": (_TEXT, ("idf_",)),
+    "TruncatedSVD": ("sklearn.decomposition", ()),
     _CELLS: ("sparsemargin.genomes", ("deviations_", "means_")),
     f"{_OURS}CountVectorizer": ("sparsemargin.text", ()),
     f"{_OURS}HashingVectorizer": ("sparsemargin.text", ()),
@@ -54,12 +66,18 @@ def steps_of(model: Any) -> list[tuple[str, Any]]:
     return list(model.steps) if type(model) in text.pipeline.PIPELINES else []
 
 
-def encoded(steps: list[tuple[str, Any]]) -> list[dict[str, Any]]:
-    """Encode fitted steps. A ValueError names a step that model files can't hold."""
-    return [{"name": name, **_encoded(step)} for name, step in steps]
+def encoded(steps: list[tuple[str, Any]], also: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Encode fitted steps. A ValueError names a step that model files can't hold. `also` has the
+    words that may stand in place of a step."""
+    return [{"name": name, **_encoded(step, also)} for name, step in steps]
 
 
-def _encoded(step: Any) -> dict[str, Any]:
+def _encoded(step: Any, also: Sequence[str]) -> dict[str, Any]:
+    if isinstance(step, str) and step in also:
+        return {"kind": step, "parameters": {}, "learned": {}}
+    if steps_of(step):
+        within = {"members": encoded(steps_of(step))}
+        return {"kind": "Pipeline", "parameters": {}, "learned": within}
     kind = type(step).__name__
     if type(step).__module__.startswith(_OURS):
         kind = f"{_OURS}{kind}"
@@ -71,6 +89,11 @@ def _encoded(step: Any) -> dict[str, Any]:
             "classifier, pipeline[-1], or save the whole pipeline with joblib.dump."
         )
     parameters = step.get_params(deep=False)
+    learned = columns.learned_of(kind, step, parameters)
+    if kind == "ColumnTransformer":
+        members, learned = columns.saved_columns(step, parameters)
+        learned = {"members": encoded(members, _NO_STEPS), **learned}
+        return {"kind": kind, "parameters": parameters, "learned": learned}
     for name, value in parameters.items():
         if callable(value) and name != "dtype":
             raise ValueError(
@@ -87,7 +110,7 @@ def _encoded(step: Any) -> dict[str, Any]:
         learned = {each["name"]: each["learned"] for each in members}
         return {"kind": kind, "parameters": parameters, "learned": learned}
     known = ("n_features_in_", "feature_names_in_", "n_samples_seen_", *_STEPS[kind][1])
-    learned = {name: getattr(step, name) for name in known if hasattr(step, name)}
+    learned |= {name: getattr(step, name) for name in known if hasattr(step, name)}
     if kind == _CELLS and hasattr(step, "form_"):
         form, total, raw = step.scale
         learned["scale"] = {"form": form, "total": None if isnan(total) else total, "raw": raw}
@@ -101,12 +124,13 @@ def _encoded(step: Any) -> dict[str, Any]:
     return {"kind": kind, "parameters": parameters, "learned": learned}
 
 
-def kinds_of(steps: Any) -> list[str]:
-    """Return the types of encoded steps. Raise a ValueError if one is unknown."""
+def kinds_of(steps: Any, also: Sequence[str] = ()) -> list[str]:
+    """Return the types of encoded steps. Raise a ValueError if one is unknown. `also` is as for
+    `encoded`."""
     require(isinstance(steps, list), "its steps are no list")
     kinds = [part(each, "kind") for each in steps]
     for kind in kinds:
-        require(isinstance(kind, str) and kind in _STEPS, f"{kind!r} is no step")
+        require(isinstance(kind, str) and kind in (*_STEPS, *also), f"{kind!r} is no step")
     return kinds
 
 
@@ -122,13 +146,13 @@ def decoded(steps: Any, n_features: int, *, trusted: bool) -> list[tuple[str, An
     return made
 
 
-def _all_decoded(steps: Any, trusted: bool) -> list[tuple[str, Any]]:
+def _all_decoded(steps: Any, trusted: bool, also: Sequence[str] = ()) -> list[tuple[str, Any]]:
     made = []
-    for kind, each in zip(kinds_of(steps), steps, strict=True):
+    for kind, each in zip(kinds_of(steps, also), steps, strict=True):
         name = part(each, "name")
         require(isinstance(name, str), "a step has no name")
         state = part(each, "parameters"), part(each, "learned")
-        made.append((name, _decoded(kind, *state, trusted)))
+        made.append((name, kind if kind in also else _decoded(kind, *state, trusted)))
     return made
 
 
@@ -138,17 +162,25 @@ def _decoded(kind: str, parameters: Any, learned: Any, trusted: bool) -> Any:
     require(parameters.get("input", "content") == "content", f"{kind} reads no texts")
     if "dtype" in parameters:
         dtype = parameters["dtype"]
-        require(dtype in ("float32", "float64", "int64"), f"{kind} makes no numbers")
+        require(dtype in _DTYPES, f"{kind} makes no numbers")
         parameters = {**parameters, "dtype": np.dtype(dtype).type}
     if kind == "FeatureUnion":
         return _decoded_union(parameters, part(learned, "members"), trusted)
+    if kind == "ColumnTransformer":
+        members = _all_decoded(part(learned, "members"), trusted, _NO_STEPS)
+        return columns.restored_columns(members, parameters, learned)
+    if kind == "Pipeline":
+        return _decoded_pipeline(part(learned, "members"), trusted)
     try:
-        step = _kind(kind)(**parameters)
+        step = _kind(kind)(**columns.given_parameters(kind, parameters))
         checks.check_parameters(kind, step, trusted)
     except TypeError as error:
         raise ValueError(f"This scikit-learn's {kind} takes other parameters: {error}") from None
     if kind == f"{_OURS}WordCharVectorizer":
         _restore_families(step, learned)
+        return step
+    if columns.restore(kind, step, learned):
+        _restore_attributes(kind, step, learned, step.n_features_in_)
         return step
     if kind.endswith(("CountVectorizer", "TfidfVectorizer")):
         width = _restore_vocabulary(kind, step, learned)
@@ -237,11 +269,7 @@ def _restored_scale(state: Any) -> Any:
 
 
 def _decoded_union(parameters: dict[str, Any], members: Any, trusted: bool) -> Any:
-    weights = parameters.get("transformer_weights") or {}
-    require(
-        isinstance(weights, dict) and all(isinstance(each, Real) for each in weights.values()),
-        "its transformer_weights are no numbers",
-    )
+    checks.check_weights("FeatureUnion", parameters)
     try:
         union = _kind("FeatureUnion")(_all_decoded(members, trusted), **parameters)
         checks.check_jobs("FeatureUnion", union)
@@ -250,6 +278,16 @@ def _decoded_union(parameters: dict[str, Any], members: Any, trusted: bool) -> A
     except (TypeError, ValueError) as error:
         raise ValueError(f"This scikit-learn takes another FeatureUnion: {error}") from None
     return union
+
+
+def _decoded_pipeline(members: Any, trusted: bool) -> Any:
+    """Return a pipeline of steps, which is a step itself."""
+    checks.check_order(kinds_of(members))
+    made = _kind("Pipeline")(_all_decoded(members, trusted))
+    require(len(made.steps) > 0, "a pipeline has no steps")
+    made._validate_names([name for name, _ in made.steps])
+    checks.check_widths([step for _, step in made.steps])
+    return made
 
 
 def _kind(name: str) -> Any:

@@ -15,7 +15,9 @@ from sparsemargin.tasks.text_classifier import TextClassifier
 _WRAPPERS: dict[str, Any] = {"Rejector": Rejector, "TextClassifier": TextClassifier}
 
 
-def load_model(path: str | os.PathLike[str], *, trusted: bool = False) -> Any:
+def load_model(
+    path: str | os.PathLike[str], *, trusted: bool = False, predict_only: bool = False
+) -> Any:
     """Load a classifier or a pipeline from a file that `save_model` wrote.
 
     Files from any origin can be loaded safely. No code in the file is run, and its content is
@@ -30,6 +32,10 @@ def load_model(path: str | os.PathLike[str], *, trusted: bool = False) -> Any:
         If True, accept a vectorizer that may take very long, or all memory, on some texts. This is
         one with a `token_pattern` other than scikit-learn's default and the usual ones (``\\w+``,
         ``\\S+``), or with n-grams longer than 64. If False, such a file is refused.
+    predict_only : bool, default=False
+        If True, keep only the weights of features with a weight, which takes a fraction of the
+        memory. The predictions are the same. `partial_fit` and `save_model` raise a ValueError, and
+        `theta_` is not available.
 
     Returns
     -------
@@ -47,6 +53,8 @@ def load_model(path: str | os.PathLike[str], *, trusted: bool = False) -> Any:
     """
     loaded = load_saved(path)
     model = as_classifier(loaded.learner)
+    if predict_only:
+        model.fitted.keep_predictions()
     if loaded.steps is not None:
         model = as_pipeline(path, model, loaded.steps, trusted)
     return as_wrapped(path, model, loaded.wrappers, _WRAPPERS)

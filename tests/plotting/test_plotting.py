@@ -20,10 +20,18 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 
 import sparsemargin.evaluation as measured
 import sparsemargin.plotting as drawn
-from sparsemargin import ALMAClassifier, MarginPerceptron, MaxMarginClassifier, PNormPerceptron
+from sparsemargin import (
+    ALMAClassifier,
+    AROWClassifier,
+    MarginPerceptron,
+    MaxMarginClassifier,
+    PNormPerceptron,
+    Rejector,
+)
 from sparsemargin.datasets import make_alma_target
 from sparsemargin.evaluation.vectors import strongest_features
 from sparsemargin.plotting.style import PALETTES
@@ -96,6 +104,35 @@ def test_certificates_are_drawn_as_history(three_classes):
     display = draw(estimator, *three_classes, n_passes=3, classes=np.array(["c", "a"]))
     assert _legend(display) == ["c", "a"]
     assert_array_equal(display.margin_lines_[0].get_ydata(), display.margins[:, 2])
+
+
+def test_coverage_is_drawn_as_predicted(three_classes):
+    X = three_classes[0]
+    y = np.array(["a", "b", "c"])[X[:, :3].argmax(axis=1)]
+    rejector = Rejector(AROWClassifier(random_state=0), max_error=0.1).fit(X, y)
+    theirs = LinearSVC(random_state=0).fit(X, y)
+    trees = DecisionTreeClassifier(max_depth=2).fit(X, y)
+    two = AROWClassifier(random_state=0).fit(X, y == "a")
+    draw = drawn.CoverageDisplay.from_estimator
+    display = draw({"ours": rejector, "theirs": theirs, "trees": trees}, X, y)
+    assert _legend(display) == ["ours", "theirs", "trees"]
+    for line, model in zip(display.lines_, (rejector.estimator_, theirs, trees), strict=True):
+        coverage, error = line.get_data()
+        assert (np.diff(coverage) > 0).all()
+        assert coverage[0] >= 10 / 90
+        assert coverage[-1] == 1
+        assert error[-1] == pytest.approx(1 - model.score(X, y))
+    answered = rejector.predict(X) != "unknown"
+    (point,) = display.points_
+    wrong = (rejector.predict(X) != y)[answered].mean()
+    assert point.get_data() == ([answered.mean()], [wrong])
+    at = np.argmin(np.abs(display.curves["ours"].coverage - answered.mean()))
+    assert display.curves["ours"].error[at] == pytest.approx(wrong)
+    coverage, error = draw(two, X, y == "a").lines_[0].get_data()
+    most = np.abs(two.decision_function(X)) >= np.sort(np.abs(two.decision_function(X)))[-20]
+    assert error[coverage == 20 / 90] == (two.predict(X) != (y == "a"))[most].mean()
+    rejector.threshold_ = np.inf
+    assert draw(rejector, X, y).points_ == []
 
 
 def test_features_are_drawn_as_weighted(data, three_classes):
@@ -287,6 +324,10 @@ certificate = drawn.CertificateDisplay([1], [0.1], [0.2])
     (partial(drawn.MarginDistributionDisplay, {"a": ([1, 2], [0.5])}), "share of shape"),
     (partial(features, classes=()), "classes is empty"),
     (partial(drawn.CertificateDisplay.from_estimator, LinearSVC(), *ROWS), "no certificate"),
+    (partial(drawn.CoverageDisplay, {}), "curves must be a dict with entries"),
+    (partial(drawn.CoverageDisplay, {"a": ([0.5, 1], [0.1])}), "one error for each coverage"),
+    (partial(drawn.CoverageDisplay.from_estimator, LAST, *ROWS[:1], [[0, 1]] * 2), "1d array"),
+    (partial(drawn.CoverageDisplay.from_estimator, Rejector(LAST), *ROWS), "not fitted. Call fit"),
     (partial(drawn.CertificateDisplay, [], [], []), "passes is empty"),
     (partial(drawn.CertificateDisplay, [1, 2], [0.1], [0.2]), "do not go with passes of shape"),
     (partial(certificate.plot, classes=["a"]), "one vector serves all classes"),

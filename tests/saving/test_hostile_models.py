@@ -21,6 +21,7 @@ from sparsemargin import (
     ALMAClassifier,
     HigherOrderPerceptron,
     MaxMarginClassifier,
+    Rejector,
     SecondOrderPerceptron,
     fit_csr,
 )
@@ -63,6 +64,7 @@ poly = ALMAClassifier(kernel=Polynomial(gamma=0.5, coef0=1.0), random_state=0)
 wide = clone(poly)
 rbf_vote = ALMAClassifier(kernel="rbf", hypothesis="vote", random_state=0)
 given = ALMAClassifier(kernel="precomputed", random_state=0)
+rejector = Rejector(average, max_error=0.9)
 
 
 def learned(model):
@@ -229,6 +231,11 @@ CHANGES = [
     (given, "space.support.matrix", put(0, 80), "'matrix' holds 80"),
     (given, "space.support.matrix", put(0, -1), "'matrix' holds -1"),
     (poly, ("class",), "SecondOrderPerceptron", "'space' is none of SecondOrder"),
+    (rejector, ("wrappers",), {"dict": {}}, "'wrappers' is of another type"),
+    (rejector, ("wrappers",), [None], "a NoneType is where names should be"),
+    (rejector, ("wrappers", 0, "class"), 3, "'class' is of another type"),
+    (rejector, ("wrappers", 0, "values"), [], "'values' is of another type"),
+    (rejector, ("wrappers", 0, "values"), {"Rejector": {}}, "there is no type 'Rejector'"),
 ]
 
 

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.decomposition import TruncatedSVD
+from sklearn.decomposition import NMF
 from sklearn.feature_extraction.text import (
     CountVectorizer,
     HashingVectorizer,
@@ -102,7 +102,7 @@ def test_inspect_names_the_features_of_a_pipeline(path):
 def test_unsupported_contents_are_named(path):
     for steps, words in (
         ([TfidfVectorizer(tokenizer=str.split, token_pattern=None)], "tokenizer of TfidfVec.* fun"),
-        ([TfidfVectorizer(), TruncatedSVD(2)], r"has a step TruncatedSVD.*joblib\.dump"),
+        ([TfidfVectorizer(), NMF(2)], r"has a step NMF.*joblib\.dump"),
         ([FeatureUnion([("a", TfidfVectorizer()), ("b", "drop")])], r"has a step 'drop'"),
     ):
         with pytest.raises(ValueError, match=words):

@@ -15,7 +15,7 @@ from sklearn.pipeline import FeatureUnion
 
 from depth import some
 from problems.csr import assert_identical
-from sparsemargin import as_scikit_learn, fit_text, load_model, save_model
+from sparsemargin import fit_text, load_model, save_model, to_sklearn
 from sparsemargin._engine.text.weighing import Counted, weigh
 from sparsemargin.evaluation import explain_row
 from sparsemargin.text import (
@@ -228,7 +228,7 @@ def test_pipelines_are_saved_explained_and_converted(in_file, tmp_path):
     assert_identical(loaded.pipeline_[:-1].transform(texts), model.pipeline_[:-1].transform(texts))
     [explanation] = explain_row(loaded, ["singing"])
     assert {"singing", "char: ing"} <= set(explanation.names)
-    converted = as_scikit_learn(model)
+    converted = to_sklearn(model)
     assert type(converted[0]).__module__.startswith("sklearn")
     assert converted.predict(texts).tolist() == labels
 

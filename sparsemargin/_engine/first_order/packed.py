@@ -183,6 +183,54 @@ class PackedSpace(LinearSpace):
         return wide
 
 
+class WeightSpace(PackedSpace):
+    """A `PackedSpace` that holds only the weights of its hypothesis, and nothing of training.
+
+    Averaged weights are computed once. The outputs are bitwise equal to those of the space, which
+    rounds averaged weights to its own dtype, too.
+    """
+
+    @classmethod
+    def of(cls, space):
+        """The weights of a `LinearSpace` or `PackedSpace`. Other spaces are returned unchanged."""
+        if type(space) not in (LinearSpace, PackedSpace) or space.log is not None:
+            return space
+        made = cls.__new__(cls)
+        weights = space.of_vectors(space.weighed() if space.averaged else space.g)
+        if isinstance(space, PackedSpace):
+            made.bits, made.ranks, weights = space.bits, space.ranks, weights[1:]
+        else:
+            there = weights.any(axis=1)
+            there[-1] |= bool(space.bias)
+            made.take_places(there)
+            weights = weights[there]
+        made.n_features = space.n_features
+        made.take_weights(space, weights)
+        return made
+
+    def take_weights(self, space, weights):
+        """Set the weights of the held coordinates to those of the space."""
+        held = np.vstack([np.zeros_like(weights[:1]), weights]).ravel()
+        empty = {"indices": np.zeros(0, np.int32), "values": held[:0]}
+        vectors = space.vectors_state()
+        if space.averaged:
+            vectors |= {"sigma": np.ones(space.n_vectors), "flushes": vectors["flushes"] * 0}
+        LinearSpace.__setstate__(self, {
+            # For p > 2, the weights are not computed from the dual vectors, which are left out.
+            "t": held if space.p == 2.0 else empty, "g": None if space.p == 2.0 else held,
+            "acc": None, "synced": None, "variances": None, "log": None,
+            "pending": np.zeros((space.n_vectors, 0)), "vectors": vectors,
+            "trials": space.trials, "p": space.p, "n_vectors": space.n_vectors,
+            "n_coordinates": len(held) // space.n_vectors, "bias": space.bias,
+            "slack": space.slack, "averaged": False,
+            "normalized": space.normalized and not space.averaged,
+        })  # fmt: skip
+        self.for_training = {}
+
+    def theta(self):
+        raise AttributeError("theta_ is not kept with predict_only=True. Load the model without.")
+
+
 def _entries(saved, name, n_numbers):
     """Yield flat indices and values of a saved array, in parts. The indices are checked."""
     index = np.int32 if n_numbers <= 2**31 else np.int64

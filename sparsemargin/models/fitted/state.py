@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from sparsemargin._engine.core.vectors import FirstOrderRule
+from sparsemargin._engine.first_order.packed import WeightSpace
 from sparsemargin._engine.first_order.spaces import JointState
 from sparsemargin._engine.fitting.epochs import FitResult
 from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
@@ -62,6 +63,8 @@ class Fitted:
     sparse_coef: bool = False  # True if `coef_` is sparse
     # Result of `scaling_of`, if rows are standardized for `space`; None: they are used unchanged.
     scaling: np.ndarray | None = None
+    # True if only prediction is possible, see `keep_predictions`.
+    predicts_only: bool = field(default=False, init=False)
     # Caches of the weights and of `predictor`; not stored in files.
     coef: Any = field(default=None, init=False)
     unscaled: Any = field(default=None, init=False)
@@ -267,6 +270,20 @@ class Fitted:
         """Return a copy, the training of which does not change this state."""
         function = getattr(getattr(self.space, "kernel", None), "function", None)
         return deepcopy(self, {id(each): each for each in (self.structure, function)})
+
+    def keep_predictions(self) -> None:
+        """Drop what only training needs. The predictions stay the same bit for bit."""
+        if self.scaling is None:
+            self.space = WeightSpace.of(self.space)
+        self.last_rows, self.predicts_only = None, True
+
+    def require_all(self, what: str) -> None:
+        """Raise a ValueError if parts of the state were dropped; `what` names what needs them."""
+        if self.predicts_only:
+            raise ValueError(
+                f"This model was loaded with predict_only=True and can't be {what}. Load it again "
+                "without predict_only."
+            )
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "coef": None, "unscaled": None, "calibration": (-1, None)}
