@@ -236,13 +236,14 @@ def _save(options: TrainOptions, job: Job, learner: Learner) -> None:
     model: Any = learner
     if job.step is not None:
         # They import scikit-learn, which takes a second, and svmlight text does not need it.
-        from sparsemargin.estimators.classifiers import in_pipeline
+        from sparsemargin.tasks.cell_classifier import CellClassifier
         from sparsemargin.tasks.text_classifier import TextClassifier
 
+        reading = options.reading
         if job.kind == "cells":
-            model = in_pipeline("normalizer", job.step, learner)
+            how = {"layer": reading.layer, "var": reading.var, "match": reading.match or "exact"}
+            model = CellClassifier.of_parts(job.step, learner, label=reading.label, **how)
         else:
-            reading = options.reading
             text = list(reading.text) if len(reading.text) > 1 else reading.text[0]
             model = TextClassifier.of_parts(job.step, learner, text=text, missing=reading.missing)
     try:

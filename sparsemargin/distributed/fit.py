@@ -223,7 +223,8 @@ def fit_distributed(
     arguments = locals().copy()
     names = {each.name for each in fields(ShardOptions)} & arguments.keys()
     # Imported here because scikit-learn takes a second and 112 MB, and workers do not need it.
-    from sparsemargin.estimators.classifiers import as_classifier, in_pipeline
+    from sparsemargin.estimators.classifiers import as_classifier
+    from sparsemargin.tasks.cell_classifier import CellClassifier
     from sparsemargin.tasks.text_classifier import TextClassifier
 
     row_maker = row_maker_of(shards, vectorizer, DocumentForm(format, text, label), params)
@@ -235,9 +236,12 @@ def fit_distributed(
     learner = learn_shards(shards, y, options)
     if row_maker is None:
         return as_classifier(learner)
-    if row_maker.name == "vectorizer":
+    if isinstance(row_maker, Texts):
         return TextClassifier.of_parts(row_maker.step, learner, text=text)
-    return in_pipeline(row_maker.name, row_maker.step, learner)
+    form = row_maker.form
+    return CellClassifier.of_parts(
+        row_maker.step, learner, label=row_maker.label, layer=form.layer, var=form.var, match=form.match
+    )
 
 
 def row_maker_of(

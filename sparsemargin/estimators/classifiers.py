@@ -13,7 +13,6 @@ from typing import Any, Self
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_consistent_length, validate_data
 
 from sparsemargin._engine.fitting.task import Positives
@@ -426,8 +425,3 @@ CLASSIFIERS: dict[str, type[Classifier]] = {
 def as_classifier(learner: Learner) -> Classifier:
     """Return the classifier of a learner. It takes over the learner's parameters and state."""
     return CLASSIFIERS[learner.classifier](**learner.parameters()).take_over(learner)
-
-
-def in_pipeline(name: str, step: Any, learner: Learner) -> Pipeline:
-    """Return a pipeline of a fitted step and the classifier of a learner."""
-    return Pipeline([(name, step), ("classifier", as_classifier(learner))])

@@ -6,19 +6,21 @@ import os
 from collections.abc import Iterator
 from copy import deepcopy
 from operator import attrgetter
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from sparsemargin._checks import check_choice
+from sparsemargin._engine.state import require
 from sparsemargin.cells.annotate import CellTypes, PredictedCells, annotate, predicted_cells
 from sparsemargin.cells.genes import CellForm, Match
 from sparsemargin.cells.learn import learn_cells
 from sparsemargin.cells.matrices import GIVEN_LABELS, cells_of_matrix, with_labels
 from sparsemargin.cells.source import corpus_for
-from sparsemargin.estimators.classifiers import in_pipeline
+from sparsemargin.estimators.classifiers import as_classifier
 from sparsemargin.evaluation.files import ClassEvaluation
 from sparsemargin.evaluation.markers import frame_of
 from sparsemargin.genomes.cells import CellNormalizer, Normalize, TargetSum, Values
@@ -26,13 +28,14 @@ from sparsemargin.models import Algorithm
 from sparsemargin.models.pipelines import parts_of
 from sparsemargin.readers.cell_files import cells_of
 from sparsemargin.streaming.report import ProgressLines
+from sparsemargin.tasks.saved import SavedEstimator
 
 
 def _has_probabilities(model: CellClassifier) -> bool:
     return not hasattr(model, "pipeline_") or model.classifier_.check_probabilities()
 
 
-class CellClassifier(ClassifierMixin, BaseEstimator):
+class CellClassifier(ClassifierMixin, SavedEstimator):
     """A classifier of cell types that reads counts of genes in memory or in files.
 
     Counts are normalised and converted to logarithms while they are read. The fit needs memory for
@@ -205,8 +208,7 @@ class CellClassifier(ClassifierMixin, BaseEstimator):
         )  # fmt: skip
         if classes is not None and not given.keys() & {"positive", "init_model"}:
             learner.fitted.classes = classes  # in the type of y
-        self.pipeline_ = in_pipeline("normalizer", normalizer, learner)
-        return self
+        return self.keep(normalizer, as_classifier(learner))
 
     def predict(self, X: Any, **how: Any) -> np.ndarray:
         """Predict the types of cells.
@@ -347,6 +349,24 @@ class CellClassifier(ClassifierMixin, BaseEstimator):
             done.run(done.predictor.blocks())
         return done
 
+    def check_restored(self, first: Any) -> None:
+        require(isinstance(first, CellNormalizer), "a CellClassifier has no normalizer")
+        for name in "layer", "var":
+            value = getattr(self, name)
+            require(value is None or isinstance(value, str), f"{name} of a CellClassifier is wrong")
+        check_choice("match", self.match, get_args(Match))
+
+    def _plain(self, name: str, value: Any) -> Any:
+        if name in ("label", "batch") and value is not None and not isinstance(value, str):
+            # A table of labels is needed only for training.
+            return os.fspath(value) if isinstance(value, os.PathLike) else None
+        if name == "genes" and value is not None and not isinstance(value, str):
+            return list(map(str, value))
+        if name == "params" and value is not None:
+            return {key: each for key, each in value.items() if key != "init_model"}
+        return value
+
+    _first = "normalizer"
     normalizer_ = property(lambda self: self.pipeline_[0], doc="The fitted normalizer.")
     classifier_ = property(lambda self: self.pipeline_[-1], doc="The fitted classifier.")
     classes_ = property(attrgetter("classifier_.classes_"), doc="The cell types, sorted.")

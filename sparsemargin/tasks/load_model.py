@@ -8,11 +8,14 @@ from typing import Any
 from sparsemargin.estimators.classifiers import as_classifier
 from sparsemargin.estimators.rejector import Rejector
 from sparsemargin.saving.model_files import as_pipeline, as_wrapped, load_saved
+from sparsemargin.tasks.cell_classifier import CellClassifier
 from sparsemargin.tasks.text_classifier import TextClassifier
 
 # Classes of the estimators around a pipeline or classifier: see `sparsemargin.saving.wrappers`.
 # A name in a file is looked up here and nowhere else.
-_WRAPPERS: dict[str, Any] = {"Rejector": Rejector, "TextClassifier": TextClassifier}
+_WRAPPERS: dict[str, Any] = {
+    each.__name__: each for each in (CellClassifier, Rejector, TextClassifier)
+}
 
 
 def load_model(

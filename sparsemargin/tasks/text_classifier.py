@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple, Self, get_args
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import ClassifierMixin, clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -15,19 +15,20 @@ from sklearn.utils.validation import check_is_fitted
 from sparsemargin._checks import check_choice
 from sparsemargin._engine.state import require
 from sparsemargin.estimators.auto import fit_rows
-from sparsemargin.estimators.classifiers import CLASSIFIERS, Classifier, as_classifier
+from sparsemargin.estimators.classifiers import CLASSIFIERS, as_classifier
 from sparsemargin.estimators.validation import check_labels
 from sparsemargin.evaluation.explainer import Explanation
 from sparsemargin.evaluation.explanations import explain_row
 from sparsemargin.evaluation.weights import top_features
 from sparsemargin.files.sources import open_sources
-from sparsemargin.models import Learner, find_algorithm
+from sparsemargin.models import find_algorithm
 from sparsemargin.models.fitted.new_classes import with_classes
 from sparsemargin.models.inputs.labels import label_text
 from sparsemargin.models.pipelines import parts_of
 from sparsemargin.readers.text_forms import DocumentForm, Missing
 from sparsemargin.streaming.learn_texts import learn_documents, vectorizer_for
 from sparsemargin.streaming.report import ProgressLines
+from sparsemargin.tasks.saved import SavedEstimator
 from sparsemargin.tasks.tables import labels_in, texts_in
 from sparsemargin.tasks.unknown_words import unknown_shares
 from sparsemargin.text.analysis import sizes_of, without_arrow
@@ -38,7 +39,6 @@ from sparsemargin.text.defaults import (
     hashing_for_batches,
     words_and_pairs,
 )
-from sparsemargin.text.pipeline import Pipeline
 
 _FEATURES = ("auto", "words", "hashed")
 
@@ -69,7 +69,7 @@ def _has_probabilities(model: TextClassifier) -> bool:
     return not hasattr(model, "pipeline_") or model.classifier_.check_probabilities()
 
 
-class TextClassifier(ClassifierMixin, BaseEstimator):
+class TextClassifier(ClassifierMixin, SavedEstimator):
     """A classifier of texts: a vectorizer and a linear classifier that is chosen for its rows.
 
     By default, the features are words, word pairs and character n-grams, and the classifier is AROW
@@ -129,6 +129,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     >>> model.predict(["cheap lunch pills"]).tolist()
     ['spam']
     """
+
+    _first = "vectorizer"
 
     vectorizer_ = property(lambda self: self.pipeline_.steps[0][1], doc="The fitted vectorizer.")
     classifier_ = property(lambda self: self.pipeline_.steps[-1][1], doc="The fitted classifier.")
@@ -193,7 +195,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             rows, y, self.algo, sample_weight, self._classifier_params(),
             of_texts=has_default_terms(vectorizer),
         )  # fmt: skip
-        return self._keep(vectorizer, classifier)
+        return self.keep(vectorizer, classifier)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Train on some texts once, in their order.
@@ -243,7 +245,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         classifier = CLASSIFIERS[learner.classifier](**params)
         classifier.partial_fit(vectorizer.transform(texts), y, classes, sample_weight)
         vectorizer.remember_terms(texts)
-        return self._keep(vectorizer, classifier)
+        return self.keep(vectorizer, classifier)
 
     def fit_files(
         self, paths: Any, *, format: Any = None, label: str = "label", **options: Any
@@ -304,7 +306,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             if options.get("resume"):
                 raise
             raise FileNotFoundError(f"{error} Texts in memory need y, their labels.") from None
-        return self._keep(vectorizer, as_classifier(learner))
+        return self.keep(vectorizer, as_classifier(learner))
 
     def predict(self, X: Any) -> Any:
         """Predict the class, or the labels, of each text. See `AROWClassifier.predict`."""
@@ -410,50 +412,26 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return unknown_shares(self.vectorizer_, self.classifier_, self._texts(X))
 
-    @classmethod
-    def of_parts(cls, vectorizer: Any, learner: Learner, **settings: Any) -> Self:
-        """Return a classifier of a fitted vectorizer and a learner, with these parameters."""
-        return cls(**settings)._keep(vectorizer, as_classifier(learner))
-
-    def saved_wrapper(self) -> tuple[Any, dict[str, Any]]:
-        """Return the fitted pipeline, and the parameters that model files hold.
-
-        A vectorizer in `features` is not among them, as the pipeline has it.
-        """
-        check_is_fitted(self)
-        values = self.get_params(deep=False)
-        if not isinstance(values["features"], str):
-            values["features"] = None
-        if values["text"] is not None and not isinstance(values["text"], str):
-            values["text"] = list(values["text"])
-        return self.pipeline_, values
-
-    @classmethod
-    def restored(cls, inner: Any, values: dict[str, Any]) -> Self:
-        """Return the classifier around a loaded pipeline. Invalid values raise a ValueError.
-
-        Parameters that only `fit` uses are checked there.
-        """
-        require(isinstance(inner, Pipeline) and len(inner) == 2, "a TextClassifier has no pipeline")
-        require(values.keys() == cls().get_params().keys(), "it has other parameters")
-        model = cls(**values)
-        columns = [] if model.text is None else model.text
-        names = [columns] if isinstance(columns, str) else columns
+    def check_restored(self, first: Any) -> None:
+        names = [self.text] if isinstance(self.text, str) else self.text or []
         sound = isinstance(names, list) and all(isinstance(each, str) for each in names)
         require(sound, "text names no columns")
-        check_choice("missing", model.missing, get_args(Missing))
-        if model.features is None:
-            model.features = clone(inner.steps[0][1])
+        require(hasattr(first, "transform"), "a TextClassifier has no vectorizer")
+        check_choice("missing", self.missing, get_args(Missing))
+        if self.features is None:
+            self.features = clone(first)
         else:
-            check_choice("features", model.features, _FEATURES)
-        model.pipeline_ = inner
-        return model
+            check_choice("features", self.features, _FEATURES)
 
-    def _keep(self, vectorizer: Any, classifier: Classifier) -> Self:
-        self.pipeline_ = Pipeline([("vectorizer", vectorizer), ("classifier", classifier)])
+    def _plain(self, name: str, value: Any) -> Any:
+        if name == "features" and not isinstance(value, str):
+            return None  # the pipeline has the vectorizer
+        return list(value) if name == "text" and isinstance(value, tuple) else value
+
+    def keep(self, first: Any, classifier: Any) -> Self:
         if self.verbose:
-            print(f"TextClassifier has used {vectorizer!r} and {classifier!r}")
-        return self
+            print(f"TextClassifier has used {first!r} and {classifier!r}")
+        return super().keep(first, classifier)
 
     def _texts(self, X: Any) -> Any:
         """Return the texts of `X` for a prediction."""
@@ -523,9 +501,6 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
                 f"{twice[0]} is given as an argument and in params. Leave it out of params."
             )
         return {**own, **params}
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "pipeline_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,0 +1,64 @@
+"""Saving of estimators of whole tasks around their fitted pipelines."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from sparsemargin._engine.state import require
+from sparsemargin.estimators.classifiers import as_classifier
+from sparsemargin.models import Learner
+from sparsemargin.text.pipeline import Pipeline
+
+
+class SavedEstimator(BaseEstimator):
+    """Base class of estimators that are a pipeline of two steps, `pipeline_`, when they are fitted.
+
+    See `sparsemargin.saving.wrappers`.
+    """
+
+    pipeline_: Any
+    # Name of the first step.
+    _first: str
+
+    def saved_wrapper(self) -> tuple[Any, dict[str, Any]]:
+        """Return the fitted pipeline, and the parameters as plain values."""
+        check_is_fitted(self)
+        values = self.get_params(deep=False)
+        return self.pipeline_, {name: self._plain(name, value) for name, value in values.items()}
+
+    @classmethod
+    def restored(cls, inner: Any, values: dict[str, Any]) -> Self:
+        """Return the estimator around a loaded pipeline. Invalid values raise a ValueError.
+
+        Parameters that only `fit` uses are checked there.
+        """
+        name = cls.__name__
+        require(isinstance(inner, Pipeline) and len(inner) == 2, f"a {name} has no pipeline")
+        require(values.keys() == cls().get_params().keys(), f"a {name} has other parameters")
+        model = cls(**values)
+        model.check_restored(inner.steps[0][1])
+        model.pipeline_ = inner
+        return model
+
+    def check_restored(self, first: Any) -> None:
+        """Raise a ValueError if a parameter that predictions use is invalid, or if `first` is no
+        first step of such a pipeline."""
+
+    @classmethod
+    def of_parts(cls, first: Any, learner: Learner, **settings: Any) -> Self:
+        """Return the estimator of a fitted first step and a learner, with these parameters."""
+        return cls(**settings).keep(first, as_classifier(learner))
+
+    def keep(self, first: Any, classifier: Any) -> Self:
+        """Set the fitted steps."""
+        self.pipeline_ = Pipeline([(self._first, first), ("classifier", classifier)])
+        return self
+
+    def _plain(self, name: str, value: Any) -> Any:
+        return value
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "pipeline_")
