@@ -238,9 +238,10 @@ def fit_distributed(
         return as_classifier(learner)
     if isinstance(row_maker, Texts):
         return TextClassifier.of_parts(row_maker.step, learner, text=text)
-    form = row_maker.form
+    cells: Any = row_maker
+    form = cells.form
     return CellClassifier.of_parts(
-        row_maker.step, learner, label=row_maker.label, layer=form.layer, var=form.var, match=form.match
+        cells.step, learner, label=cells.label, layer=form.layer, var=form.var, match=form.match
     )
 
 

@@ -339,7 +339,7 @@ def test_cell_models_are_saved_resumed_and_give_markers(adata, path, tmp_path):
     save_model(model.pipeline_, tmp_path / "types.model")
     loaded = load_model(tmp_path / "types.model")
     assert np.array_equal(loaded.predict(adata.X), model.predict(adata.X))
-    assert np.array_equal(loaded[0].deviations_, model.normalizer_.deviations_)
+    assert np.array_equal(loaded.normalizer_.deviations_, model.normalizer_.deviations_)
     assert np.array_equal(annotate(loaded, path).predicted, model.predict(adata.X))
     further = fit_anndata(path, "cell_type", init_model=loaded, max_iter=1)
     assert further.classifier_.fitted.space.trials == 900

@@ -23,7 +23,7 @@ def path(tmp_path, monkeypatch):
 def test_cell_commands_train_and_predict(path):
     assert run("train", path, "--label", "cell_type", "-o", "types.model").exit_code == 0
     model, expected = load_model("types.model"), fit_anndata(path, "cell_type", random_state=0)
-    assert np.array_equal(model[-1].coef_, expected.classifier_.coef_)
+    assert np.array_equal(model.classifier_.coef_, expected.classifier_.coef_)
     told = annotate(model, path)
     lines = run("predict", "types.model", path).stdout.split()
     assert lines == told.predicted.tolist()

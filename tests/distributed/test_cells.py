@@ -35,10 +35,12 @@ def paths(adata, tmp_path):
 def test_one_shard_gives_the_model_of_one_machine(paths, how):
     alone = fit_anndata(paths[0], "cell_type", random_state=0, **how)
     model = fit_distributed(paths[:1], **HOW, **how)
-    assert [name for name, _ in model.steps] == [name for name, _ in alone.pipeline_.steps]
-    assert_same(model[-1], alone.classifier_)
+    assert [name for name, _ in model.pipeline_.steps] == [
+        name for name, _ in alone.pipeline_.steps
+    ]
+    assert_same(model.classifier_, alone.classifier_)
     assert list(model.feature_names_in_) == list(alone.feature_names_in_)
-    np.testing.assert_array_equal(model[0].deviations_, alone.normalizer_.deviations_)
+    np.testing.assert_array_equal(model.normalizer_.deviations_, alone.normalizer_.deviations_)
     if "positive" not in how:
         told, expected = annotate(model, paths[2]), annotate(alone, paths[2])
         assert (told.predicted == expected.predicted).all()
@@ -52,7 +54,7 @@ def test_genes_of_all_shards_are_matched(paths, adata):
             model = fit_distributed(paths, genes=genes, max_iter=2, **HOW)
         with pytest.warns(UserWarning, match="genes"):
             alone = fit_anndata(paths, "cell_type", genes=genes, max_iter=2)
-        assert model[-1].n_features_in_ == wanted
+        assert model.classifier_.n_features_in_ == wanted
         assert list(model.feature_names_in_) == list(alone.feature_names_in_)
     whole = fit_distributed([paths], genes="union", **HOW)
     alone = fit_anndata(paths, "cell_type", genes="union", random_state=0)
@@ -78,8 +80,8 @@ def test_workers_and_resumed_fits_give_the_same_model(paths, tmp_path):
     told = annotate(here, paths[2])
     for model in there, resumed, *(load_model(tmp_path / f"{name}.model")
                                    for name in ("types", "cut", "c")):  # fmt: skip
-        assert_same(model[-1], here[-1])
-        np.testing.assert_array_equal(model[0].deviations_, here[0].deviations_)
+        assert_same(model.classifier_, here.classifier_)
+        np.testing.assert_array_equal(model.normalizer_.deviations_, here.normalizer_.deviations_)
         np.testing.assert_array_equal(annotate(model, paths[2]).confidence, told.confidence)
 
 
@@ -93,7 +95,9 @@ def test_values_of_shards_are_not_rescaled(adata, tmp_path):
         some.write_h5ad(path)
     how = {"normalize": None, "max_iter": 2}
     model = fit_distributed([paths], **HOW | how)
-    assert_same(model[-1], fit_anndata(paths, "cell_type", random_state=0, **how).classifier_)
+    assert_same(
+        model.classifier_, fit_anndata(paths, "cell_type", random_state=0, **how).classifier_
+    )
     fit_distributed(paths, **HOW | how)
 
 
@@ -102,7 +106,7 @@ def test_dask_array_in_anndata_is_split_at_its_chunks(adata):
     counts = adata.X
     adata.layers["lazy"] = arrays.from_array(counts.toarray(), chunks=(100, -1))
     model = fit_distributed(adata, layer="lazy", genes=list(adata.var_names[:50]), **HOW)
-    assert model[-1].n_features_in_ == 50
+    assert model.classifier_.n_features_in_ == 50
     X, types = counts_of(seed=1)
     assert (annotate(model, adata_of(X, types)).predicted == types).mean() > 0.9
     rows = CellNormalizer().fit_transform(counts)
@@ -110,8 +114,10 @@ def test_dask_array_in_anndata_is_split_at_its_chunks(adata):
              for i in (0, 100, 200)]  # fmt: skip
     how = {"algo": "alma", "multi_class": "joint", "max_iter": 3, "random_state": 0}
     lazy = fit_distributed(adata, layer="lazy", label="cell_type", **how)
-    assert_same(lazy[-1], fit_distributed(pairs, **how))
-    np.testing.assert_allclose(lazy[0].deviations_, CellNormalizer().fit(counts).deviations_)
+    assert_same(lazy.classifier_, fit_distributed(pairs, **how))
+    np.testing.assert_allclose(
+        lazy.normalizer_.deviations_, CellNormalizer().fit(counts).deviations_
+    )
 
 
 def test_cell_labels_are_read_from_their_column(adata, tmp_path):
@@ -163,6 +169,6 @@ def test_10x_folder_is_read_with_its_label_table(adata, tmp_path, monkeypatch):
     (tmp_path / "types.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in table.items()))
     monkeypatch.chdir(tmp_path)
     model = fit_distributed(["run"], **HOW | {"label": "types.tsv"})
-    assert_same(model[-1], fit_anndata("run", table, random_state=0).classifier_)
+    assert_same(model.classifier_, fit_anndata("run", table, random_state=0).classifier_)
     with pytest.raises(ValueError, match="batch can't be had over shards"):
         fit_distributed(["run"], **HOW, batch="donor")
