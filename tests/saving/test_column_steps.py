@@ -103,7 +103,7 @@ def tickets(text="body", **parameters):
                               remainder=SimpleImputer(strategy="median"))]),
     (np.where(GAPS > 1, -1, GAPS > 0).astype(int), [OneHotEncoder()]),
     (np.array(TICKETS["country"], "U2")[:, np.newaxis], [OneHotEncoder(min_frequency=0.1)]),
-], ids=str)  # fmt: skip
+])  # fmt: skip
 def test_steps_for_columns_are_restored(path, X, steps):
     model = piped(*steps, X=X)
     save_model(model, path)
@@ -156,7 +156,7 @@ def test_a_rejector_of_a_table_is_restored(path):
      r"has a step FunctionTransformer.*joblib\.dump"),
     (make_column_transformer((make_pipeline("passthrough", one_hot()), ["vip"])),
      r"has a step 'passthrough'.*joblib\.dump"),
-], ids=str)  # fmt: skip
+])  # fmt: skip
 def test_steps_that_files_cannot_hold_are_refused(path, step, words):
     table = TICKETS.assign(seen=pd.Timestamp("2026-01-01"))
     is_table = isinstance(step, ColumnTransformer)
