@@ -48,6 +48,16 @@ def test_millions_of_words(n_jobs):
     assert vectorizer.transform(["w1 w0 w1"]).data.tolist() == [1, 2]
 
 
+def test_ngrams_of_more_than_255_words():
+    words = np.random.default_rng(0).choice(["aa", "bb", "cc"], (3, 290))
+    texts = [" ".join(row) for row in words.tolist()]
+    vectorizers = [each.CountVectorizer(ngram_range=(1, 280)) for each in (ours, theirs)]
+    X, Y = (each.fit_transform(texts) for each in vectorizers)
+    assert_identical(X, Y)
+    names, expected = (each.get_feature_names_out().tolist() for each in vectorizers)
+    assert names == expected
+
+
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_int64_indices_are_kept(name, n_jobs, monkeypatch):

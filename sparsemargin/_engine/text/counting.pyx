@@ -91,7 +91,7 @@ cdef extern from "scanner.hpp" namespace "sparsemargin::text" nogil:
         Array[int64_t]& ends_of_ngrams()
 
 cdef extern from "order.hpp" namespace "sparsemargin::text" nogil:
-    vector[unsigned char] lengths(const CppLexicon&) except +
+    vector[int32_t] lengths(const CppLexicon&) except +
     int64_t sort_numbers(const CppLexicon&, const uint8_t*, int32_t*) except +
 
 
@@ -147,9 +147,9 @@ cdef class Lexicon:
         return array_of(numbers.release(), len(other), np.dtype(np.uint32))
 
     def lengths(self):
-        """Return the number of words of each feature, as uint8."""
-        cdef vector[unsigned char] n = lengths(self.known)
-        return np.frombuffer(bytes(n), np.uint8) if n.size() else np.empty(0, np.uint8)
+        """Return the number of words of each feature, as int32."""
+        cdef vector[int32_t] n = lengths(self.known)
+        return np.array(<int32_t[:n.size()]> n.data()) if n.size() else np.empty(0, np.int32)
 
     def order(self, const uint8_t[::1] wanted=None):
         """Return the numbers for which `wanted` is not 0, in the order of their terms.

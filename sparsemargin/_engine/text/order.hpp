@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "lexicon.hpp"
@@ -60,50 +61,57 @@ inline std::vector<Ranked> sorted_strings(const Lexicon &lexicon, const uint8_t 
 }
 
 // Returns the number of words of each n-gram.
-inline std::vector<uint8_t> lengths(const Lexicon &lexicon) {
-    std::vector<uint8_t> lengths(lexicon.size(), 1);
+inline std::vector<int32_t> lengths(const Lexicon &lexicon) {
+    std::vector<int32_t> lengths(lexicon.size(), 1);
     for (uint32_t i = 0; i < lexicon.size(); ++i) {
-        if (!lexicon.is_string(i)) {
-            lengths[i] = static_cast<uint8_t>(std::min(lengths[lexicon.rest(i)] + 1, 255));
-        }
+        if (!lexicon.is_string(i)) lengths[i] = lengths[lexicon.rest(i)] + 1;
     }
     return lengths;
 }
 
 // Sorts the numbers that are `wanted` by their strings, and returns how many they are. An n-gram
 // follows directly after its prefix without the last word, because a space sorts before all
-// characters of words.
+// characters of words. So the n-grams with a prefix are the children of a node in a tree. The
+// position of a child follows from the number of wanted nodes below its earlier siblings.
 inline int64_t sort_numbers(const Lexicon &lexicon, const uint8_t *wanted, int32_t *order) {
-    std::vector<Ranked> items = sorted_strings(lexicon, wanted);
-    std::vector<uint32_t> rank(lexicon.size()), word_rank;
-    const auto rank_items = [&] {
-        for (size_t i = 0; i < items.size(); ++i) rank[items[i].number] = static_cast<uint32_t>(i);
+    const auto n = static_cast<uint32_t>(lexicon.size());
+    const std::vector<Ranked> words = sorted_strings(lexicon, wanted);
+    std::vector<uint32_t> n_wanted(wanted, wanted + n), position(n);
+    for (uint32_t i = n; i-- > 0 && lexicon.has_pairs();) {
+        if (!lexicon.is_string(i)) n_wanted[lexicon.rest(i)] += n_wanted[i];
+    }
+    const auto place = [&](uint32_t i, uint32_t at) {
+        if (wanted[i]) order[at] = static_cast<int32_t>(i);
+        position[i] = at + wanted[i];  // of the first child
     };
-    if (lexicon.has_pairs()) {
-        rank_items();
-        word_rank = rank;
-        const size_t n_words = items.size();
-        const int word_bits = 64 - __builtin_clzll(n_words + 1);
-        const std::vector<uint8_t> n = lengths(lexicon);
-        const int longest = *std::max_element(n.begin(), n.end());
-        for (int length = 2; length <= longest; ++length) {
-            const int bits = word_bits + 64 - __builtin_clzll(items.size());
-            items.clear();
-            for (uint32_t i = 0; i < lexicon.size(); ++i) {
-                if (n[i] < length) items.push_back({uint64_t(rank[i]) << word_bits, i});
-                if (n[i] != length) continue;
-                const uint64_t rest = rank[lexicon.rest(i)];
-                items.push_back({rest << word_bits | (word_rank[lexicon.last(i)] + 1), i});
-            }
-            sort_by_radix(items, bits);
-            rank_items();
+    uint32_t end = 0;
+    for (const Ranked &word : words) {
+        place(word.number, end);
+        end += n_wanted[word.number];
+    }
+    if (!lexicon.has_pairs()) return end;
+    // The pairs in the order of their last words.
+    std::vector<uint32_t> ends(n + 1), pairs(n);
+    for (uint32_t i = 0; i < n; ++i) {
+        if (!lexicon.is_string(i)) ++ends[lexicon.last(i)];
+    }
+    uint32_t n_pairs = 0;
+    for (const Ranked &word : words) n_pairs += std::exchange(ends[word.number], n_pairs);
+    for (uint32_t i = 0; i < n; ++i) {
+        if (!lexicon.is_string(i)) pairs[ends[lexicon.last(i)]++] = i;
+    }
+    const std::vector<int32_t> n_words = lengths(lexicon);
+    const int32_t longest = *std::max_element(n_words.begin(), n_words.end());
+    for (int32_t length = 2; length <= longest; ++length) {
+        for (uint32_t k = 0; k < n_pairs; ++k) {
+            const uint32_t i = pairs[k];
+            if (n_words[i] != length) continue;
+            uint32_t &at = position[lexicon.rest(i)];
+            place(i, at);
+            at += n_wanted[i];
         }
     }
-    const int32_t *start = order;
-    for (const Ranked &item : items) {
-        if (wanted[item.number]) *order++ = static_cast<int32_t>(item.number);
-    }
-    return order - start;
+    return end;
 }
 
 // Replaces the columns of rows by their `numbers`, and sorts each row by these.
