@@ -79,7 +79,13 @@ class NaiveBayesPrior:
         columns, place = np.flatnonzero(totals), np.cumsum(totals > 0) - 1
         places, counts = [], []
         for which in of_classes:
-            found, n_rows_with = np.unique(place[columns_of(which)], return_counts=True)
+            at = place[columns_of(which)]
+            if len(at) < len(columns) // 8:  # sorting is then faster than a count of all columns
+                found, n_rows_with = np.unique(at, return_counts=True)
+            else:
+                n_rows_with = np.bincount(at, minlength=len(columns))
+                found = np.flatnonzero(n_rows_with)
+                n_rows_with = n_rows_with[found]
             places.append(found)
             counts.append(n_rows_with)
         return cls(
