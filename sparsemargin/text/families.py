@@ -138,9 +138,12 @@ def fit_families(
         The terms of words and of character n-grams.
     """
     scanners = scanned(plans, raw_documents, n_jobs)
-    words = _Terms([each[0] for each in scanners], min_df[0], as_words=True)
-    ngrams = _Terms([each[1] for each in scanners], min_df[1], as_words=False)
-    fitted = in_threads(lambda i: (words, ngrams)[i].fit(dtype), 2, n_jobs)
+
+    def learned(i: int) -> tuple[_Terms, Fitted]:
+        terms = _Terms([each[i] for each in scanners], min_df[i], as_words=i == 0)
+        return terms, terms.fit(dtype)
+
+    (words, ngrams), fitted = zip(*in_threads(learned, 2, n_jobs), strict=True)
     if not any(len(each.vocabulary) for each in fitted):
         if words.frequency.any() or ngrams.frequency.any():
             raise ValueError(
@@ -148,10 +151,10 @@ def fit_families(
                 "WordCharVectorizer(word_min_df=1, char_min_df=1)."
             )
         raise ValueError("The texts contain no words: all texts are empty. Leave empty texts out.")
-    families = [words.families(0), ngrams.families(len(fitted[0].vocabulary))]
-    sizes = [sum(pair) for pair in zip(words.sizes(), ngrams.sizes(), strict=True)]
-    parts = [list(pair) for pair in zip(*families, strict=True)]
-    return weighed(parts, sizes, dtype, norm, by_logs), fitted
+    n_words, n_parts = len(fitted[0].vocabulary), len(scanners)
+    parts = in_threads(lambda i: [words.family(i, 0), ngrams.family(i, n_words)], n_parts, n_jobs)
+    sizes = in_threads(lambda i: words.size(i) + ngrams.size(i), n_parts, n_jobs)
+    return weighed(parts, sizes, dtype, norm, by_logs), list(fitted)
 
 
 def transform_families(
@@ -207,17 +210,11 @@ class _Terms:
         self.idf = idf_of(self.frequency, self.n_rows, dtype)
         return Fitted(self.vocabulary, self.idf[order])
 
-    def sizes(self) -> list[int]:
-        """Return the number of entries of each part of the matrix."""
-        return [
-            int(frequency.sum(where=self.is_kept[numbers], dtype=np.int64))
-            for numbers, frequency in zip(self.numbers, self.frequencies, strict=True)
-        ]
+    def size(self, i: int) -> int:
+        """Return the number of entries of a part of the matrix."""
+        return int(self.frequencies[i].sum(where=self.is_kept[self.numbers[i]], dtype=np.int64))
 
-    def families(self, offset: int) -> list[Family]:
-        """Return the family of each part, with columns from `offset` on."""
-        columns = self.vocabulary.columns[:-1]
-        return [
-            (part, columns[numbers], self.idf[numbers], offset)
-            for part, numbers in zip(self.parts, self.numbers, strict=True)
-        ]
+    def family(self, i: int, offset: int) -> Family:
+        """Return the family of a part, with columns from `offset` on."""
+        columns, numbers = self.vocabulary.columns[:-1], self.numbers[i]
+        return self.parts[i], columns[numbers], self.idf[numbers], offset
