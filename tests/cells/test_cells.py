@@ -336,7 +336,7 @@ def test_several_files_use_their_common_genes(adata, tmp_path):
 
 def test_cell_models_are_saved_resumed_and_give_markers(adata, path, tmp_path):
     model = fit_anndata(path, "cell_type", max_iter=2, target_sum=1e4)
-    save_model(model.pipeline_, tmp_path / "types.model")
+    save_model(model, tmp_path / "types.model")
     loaded = load_model(tmp_path / "types.model")
     assert np.array_equal(loaded.predict(adata.X), model.predict(adata.X))
     assert np.array_equal(loaded.normalizer_.deviations_, model.normalizer_.deviations_)
