@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import count, pairwise
 from operator import attrgetter
 from typing import Any
@@ -21,6 +22,7 @@ from sparsemargin.cli.files import (
     opened_model,
     opened_output,
 )
+from sparsemargin.cli.json_lines import Explained, Lines, explanations, json_lines, numbers_by_class
 from sparsemargin.cli.options import (
     OUTPUT,
     OUTPUT_FILE,
@@ -49,11 +51,12 @@ zcat new.svm.gz | sparsemargin predict news.model - | sort | uniq -c
 sparsemargin predict news.model test.svm --scores -o scores.tsv
 sparsemargin predict topics.model test.svm --top-k 3 --scores
 sparsemargin predict news.model test.svm --proba --reject 0.02
+sparsemargin predict mails.model new.jsonl --json --proba -o predicted.jsonl
 sparsemargin predict news.model test.svm --dictionary words.txt --explain 5
 """
 
 # Options that --help lists. --help-all lists all options.
-_BRIEF = {"output", "scores", "proba", "max_error", "n_explained", "top_k", "format"}
+_BRIEF = {"output", "as_json", "scores", "proba", "max_error", "n_explained", "top_k", "format"}
 
 _EXPLAINED = b"row\tlabel\tfeature\tadds\n"
 # Line ends are written as escapes, so that each prediction stays one line.
@@ -69,6 +72,9 @@ _OUTPUT, _OTHERS = "(output)", "(others)"
 
 @make_command("predict", _EXAMPLES, _BRIEF)
 @OUTPUT_FILE
+@option(OUTPUT, "--json", "as_json", is_flag=True,
+        help="Print a JSON object for each row: label (a list for several labels, null for a "
+        "rejected row), and the scores, probabilities or contributions.")  # fmt: skip
 @option(OUTPUT, "--scores", is_flag=True,
         help="Print the decision values, too, separated by tabs, below a header.")  # fmt: skip
 @option(OUTPUT, "--proba", is_flag=True,
@@ -90,7 +96,7 @@ _OUTPUT, _OTHERS = "(output)", "(others)"
         "[default: labelled if the first lines begin with classes of the model]")  # fmt: skip
 @model_reading_options
 def command(
-    model: str, files: tuple[str, ...], output: str, scores: bool, proba: bool,
+    model: str, files: tuple[str, ...], output: str, as_json: bool, scores: bool, proba: bool,
     n_explained: int | None, dictionary: str | None, labelled: bool | None,
     max_error: float | None, threshold: Any, top_k: int | None, **reading: Any,
 ) -> None:  # fmt: skip
@@ -124,11 +130,31 @@ def command(
     )  # fmt: skip
     predictor = Predictor(learner, opened, max_error=max_error, threshold=threshold, top_k=top_k)
     lists = learner.fitted.many or top_k is not None
+    probabilities = partial(_probabilities, learner)
+    if proba and not learner.fitted.tells_probabilities:
+        raise ValueError(learner.fitted.why_no_probabilities(learner.classifier))
+    explained = None
+    if n_explained:
+        known = None if before is None else names_out_of(before)
+        explained = _explanations(
+            Explainer.of_learner(learner, feature_names(learner, dictionary, known))
+        )
+    if as_json:
+        members = None
+        if scores:
+            members = numbers_by_class("scores", learner, attrgetter("outputs"))
+        elif proba:
+            members = numbers_by_class("probabilities", learner, probabilities)
+        elif explained is not None:
+            members = explanations(explained, n_explained or 0, lists=lists)
+        _write(output, predictor, b"", json_lines(learner, members))
+        return
     texts = _texts(learner, in_table=bool(scores or proba or n_explained), lists=lists)
     header, printed = b"", [*texts, _UNKNOWN]
     if max_error is not None and _UNKNOWN in texts:
         raise ValueError(
-            "The model has a class 'unknown', which is what --reject prints. Leave --reject out."
+            "The model has a class 'unknown', which is what --reject prints. Pass --json, or leave "
+            "--reject out."
         )
     lines = _labels_of(printed)
     if scores:
@@ -136,20 +162,17 @@ def command(
         header = _header_of(texts[-learner.space.n_vectors :])
         lines = _numbers_of(printed, attrgetter("outputs"))
     elif proba:
-        if not learner.fitted.tells_probabilities:
-            raise ValueError(learner.fitted.why_no_probabilities(learner.classifier))
-        header = _header_of(texts)
-        lines = _numbers_of(printed, lambda block: probabilities_of(learner.fitted, block.outputs))
-    elif n_explained:
-        known = None if before is None else names_out_of(before)
-        explainer = Explainer.of_learner(learner, feature_names(learner, dictionary, known))
-        header, lines = _EXPLAINED, _explained_of(texts, explainer, n_explained)
+        header, lines = _header_of(texts), _numbers_of(printed, probabilities)
+    elif explained is not None:
+        header, lines = _EXPLAINED, _explained_of(texts, explained, n_explained or 0)
     _write(output, predictor, header, lines)
 
 
-def _write(
-    output: str, predictor: Predictor, header: bytes, lines: Callable[[PredictedBlock], bytes]
-) -> None:
+def _probabilities(learner: Learner, predicted: PredictedBlock) -> np.ndarray:
+    return probabilities_of(learner.fitted, predicted.outputs)
+
+
+def _write(output: str, predictor: Predictor, header: bytes, lines: Lines) -> None:
     """Write the header and the lines of all predicted blocks to the output."""
     corpus, visible = predictor.corpus, not is_on_terminal(output)
     n_rows = 0
@@ -157,7 +180,7 @@ def _write(
         file.write(header)
         blocks = watched(predictor.blocks(), corpus, visible=visible, block_of=attrgetter("block"))
         for predicted in blocks:
-            file.write(lines(predicted))
+            file.write(b"".join(line + b"\n" for row in lines(predicted) for line in row))
             n_rows += predicted.block.n_rows
     if not n_rows:
         warnings.warn(f"{corpus.names} has no rows: there are no predictions.", stacklevel=1)
@@ -205,44 +228,53 @@ def _predicted_labels(texts: list[bytes]) -> Callable[[PredictedBlock], Iterator
     return labels
 
 
-def _labels_of(texts: list[bytes]) -> Callable[[PredictedBlock], bytes]:
+def _labels_of(texts: list[bytes]) -> Lines:
     labels = _predicted_labels(texts)
-    return lambda predicted: b"".join([text + b"\n" for text in labels(predicted)])
+    return lambda predicted: ([text] for text in labels(predicted))
 
 
-def _numbers_of(
-    texts: list[bytes], numbers: Callable[[PredictedBlock], np.ndarray]
-) -> Callable[[PredictedBlock], bytes]:
+def _numbers_of(texts: list[bytes], numbers: Callable[[PredictedBlock], np.ndarray]) -> Lines:
     labels = _predicted_labels(texts)
 
-    def lines(predicted: PredictedBlock) -> Iterator[bytes]:
+    def lines(predicted: PredictedBlock) -> Iterator[list[bytes]]:
         for text, row in zip(labels(predicted), numbers(predicted).tolist(), strict=True):
-            yield b"\t".join([quoted(text), *(repr(value).encode() for value in row)]) + b"\n"
+            yield [b"\t".join([quoted(text), *(repr(value).encode() for value in row)])]
 
-    return lambda predicted: b"".join(lines(predicted))
+    return lines
 
 
 def _header_of(texts: list[bytes]) -> bytes:
     return b"\t".join([b"label", *map(quoted, texts)]) + b"\n"
 
 
-def _explained_of(
-    texts: list[bytes], explainer: Explainer, n_features: int
-) -> Callable[[PredictedBlock], bytes]:
+def _explanations(explainer: Explainer) -> Explained:
+    def explained(predicted: PredictedBlock) -> Iterator[list[tuple[int, Explanation]]]:
+        bounds = predicted.rows.indptr
+        for i in range(predicted.block.n_rows):
+            entries = slice(bounds[i], bounds[i + 1])
+            row = (
+                predicted.outputs[i],
+                predicted.rows.indices[entries],
+                predicted.rows.data[entries],
+            )
+            codes = _codes_of_row(predicted.codes, i)
+            yield [(code, explainer.explain(code, *row)) for code in codes]
+
+    return explained
+
+
+def _explained_of(texts: list[bytes], explained: Explained, n_features: int) -> Lines:
     rows = count(1)
 
-    def lines(predicted: PredictedBlock) -> Iterator[bytes]:
-        bounds, codes = predicted.rows.indptr, predicted.codes
-        for i in range(predicted.block.n_rows):
-            row, entries = next(rows), slice(bounds[i], bounds[i + 1])
-            columns, values = predicted.rows.indices[entries], predicted.rows.data[entries]
-            for code in _codes_of_row(codes, i):
-                explained = explainer.explain(code, predicted.outputs[i], columns, values)
-                for name, value in _parts(explained, n_features):
-                    number = repr(value).encode()
-                    yield b"\t".join([b"%d" % row, quoted(texts[code]), name, number]) + b"\n"
+    def lines(predicted: PredictedBlock) -> Iterator[list[bytes]]:
+        for each, row in zip(explained(predicted), rows, strict=False):
+            yield [
+                b"\t".join([b"%d" % row, quoted(texts[code]), name, repr(value).encode()])
+                for code, explanation in each
+                for name, value in _parts(explanation, n_features)
+            ]
 
-    return lambda predicted: b"".join(lines(predicted))
+    return lines
 
 
 def _codes_of_row(codes: Any, row: int) -> list[int]:
