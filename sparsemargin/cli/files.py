@@ -48,6 +48,7 @@ class ReadingOptions:
     text: tuple[str, ...] = ("text",)
     label: str = "label"
     missing: Any = "error"
+    keep: tuple[str, ...] = ()
     layer: str | None = None
     var: str | None = None
     match: Any = None
@@ -67,7 +68,9 @@ class ReadingOptions:
 
     def document_form(self, **how: Any) -> DocumentForm:
         """Return the settings for reading texts."""
-        return DocumentForm(self.format, self.text, self.label, missing=self.missing, **how)
+        return DocumentForm(
+            self.format, self.text, self.label, missing=self.missing, keep=self.keep, **how
+        )
 
     def cell_form(self) -> Any:
         """Return the settings for reading cells."""
@@ -131,6 +134,11 @@ def opened_model(
     # A model of svmlight text reads all text files as svmlight text, regardless of their names.
     form = "svmlight" if step is None else options.format
     kind = input_kind(sources, form, texts=True, **options.cell_options)
+    if options.keep and kind in ("svmlight", "cells"):
+        raise click.UsageError(
+            f"--keep {options.keep[0]} is for tables of texts: .csv, .jsonl, .parquet, or .tsv "
+            "with the names of its columns. Leave it out."
+        )
     if kind == "cells" or is_normalizer(step):
         if kind != "cells" or not is_normalizer(step):
             needed = "a model of cells" if kind == "cells" else "files of cells"

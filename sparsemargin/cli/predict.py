@@ -22,7 +22,16 @@ from sparsemargin.cli.files import (
     opened_model,
     opened_output,
 )
-from sparsemargin.cli.json_lines import Explained, Lines, explanations, json_lines, numbers_by_class
+from sparsemargin.cli.json_lines import (
+    Explained,
+    Lines,
+    Numbers,
+    explanations,
+    json_lines,
+    lines_beside,
+    names_beside,
+    numbers_by_class,
+)
 from sparsemargin.cli.options import (
     OUTPUT,
     OUTPUT_FILE,
@@ -36,7 +45,7 @@ from sparsemargin.cli.options import (
 )
 from sparsemargin.evaluation.explainer import Explainer, Explanation
 from sparsemargin.files.sources import open_sources
-from sparsemargin.files.tsv import escaped, quoted, tsv_field
+from sparsemargin.files.tsv import escaped, quoted, tsv_field, tsv_row
 from sparsemargin.models import Learner
 from sparsemargin.models.fitted.outputs import probabilities_of
 from sparsemargin.models.inputs.labels import label_text
@@ -56,9 +65,11 @@ sparsemargin predict news.model test.svm --dictionary words.txt --explain 5
 """
 
 # Options that --help lists. --help-all lists all options.
-_BRIEF = {"output", "as_json", "scores", "proba", "max_error", "n_explained", "top_k", "format"}
+_BRIEF = {
+    "output", "as_json", "keep", "scores", "proba", "max_error", "n_explained", "top_k", "format",
+}  # fmt: skip
 
-_EXPLAINED = b"row\tlabel\tfeature\tadds\n"
+_EXPLAINED = ["row", "label", "feature", "adds"]
 # Line ends are written as escapes, so that each prediction stays one line.
 _LINE_ENDS = str.maketrans({"\n": "\\n", "\r": "\\r"})
 
@@ -75,6 +86,9 @@ _OUTPUT, _OTHERS = "(output)", "(others)"
 @option(OUTPUT, "--json", "as_json", is_flag=True,
         help="Print a JSON object for each row: label (a list for several labels, null for a "
         "rejected row), and the scores, probabilities or contributions.")  # fmt: skip
+@option(OUTPUT, "--keep", metavar="COLUMN", multiple=True,
+        help="Print this column of a table before the prediction, below a header. It may be given "
+        "several times. A name that predictions have, too, begins with kept_.")  # fmt: skip
 @option(OUTPUT, "--scores", is_flag=True,
         help="Print the decision values, too, separated by tabs, below a header.")  # fmt: skip
 @option(OUTPUT, "--proba", is_flag=True,
@@ -124,48 +138,47 @@ def command(
     # A Rejector's predictions are those of the model in it only if the command rejects rows, or
     # prints something else than predictions.
     others = (max_error, n_explained, threshold, top_k)
+    options, keep = ReadingOptions.of(reading), reading["keep"]
     learner, opened, before = opened_model(
-        model, sources, ReadingOptions.of(reading), labelled=False, has_labels=labelled,
+        model, sources, options, labelled=False, has_labels=labelled,
         refused=_REFUSED if others == (None,) * len(others) else None,
     )  # fmt: skip
     predictor = Predictor(learner, opened, max_error=max_error, threshold=threshold, top_k=top_k)
     lists = learner.fitted.many or top_k is not None
-    probabilities = partial(_probabilities, learner)
-    if proba and not learner.fitted.tells_probabilities:
-        raise ValueError(learner.fitted.why_no_probabilities(learner.classifier))
+    numbers: Numbers | None = attrgetter("outputs") if scores else None
+    if proba:
+        if not learner.fitted.tells_probabilities:
+            raise ValueError(learner.fitted.why_no_probabilities(learner.classifier))
+        numbers = partial(_probabilities, learner)
     explained = None
     if n_explained:
         known = None if before is None else names_out_of(before)
-        explained = _explanations(
-            Explainer.of_learner(learner, feature_names(learner, dictionary, known))
-        )
+        names = feature_names(learner, dictionary, known)
+        explained = _explanations(Explainer.of_learner(learner, names))
     if as_json:
         members = None
-        if scores:
-            members = numbers_by_class("scores", learner, attrgetter("outputs"))
-        elif proba:
-            members = numbers_by_class("probabilities", learner, probabilities)
+        if numbers is not None:
+            members = numbers_by_class("scores" if scores else "probabilities", learner, numbers)
         elif explained is not None:
             members = explanations(explained, n_explained or 0, lists=lists)
-        _write(output, predictor, b"", json_lines(learner, members))
+        _write(output, predictor, b"", json_lines(learner, keep, members))
         return
-    texts = _texts(learner, in_table=bool(scores or proba or n_explained), lists=lists)
-    header, printed = b"", [*texts, _UNKNOWN]
+    in_table = bool(numbers or explained or keep)
+    texts = _texts(learner, in_table=in_table, lists=lists)
     if max_error is not None and _UNKNOWN in texts:
         raise ValueError(
             "The model has a class 'unknown', which is what --reject prints. Pass --json, or leave "
             "--reject out."
         )
-    lines = _labels_of(printed)
-    if scores:
+    lines, columns = _labels_of([*texts, _UNKNOWN], numbers, in_table=in_table), ["label"]
+    if numbers is not None:
         # With two classes there is one score, whose positive values stand for the second class.
-        header = _header_of(texts[-learner.space.n_vectors :])
-        lines = _numbers_of(printed, attrgetter("outputs"))
-    elif proba:
-        header, lines = _header_of(texts), _numbers_of(printed, probabilities)
+        classes = list(map(label_text, learner.classes_.tolist()))
+        columns += classes[-learner.space.n_vectors :] if scores else classes
     elif explained is not None:
-        header, lines = _EXPLAINED, _explained_of(texts, explained, n_explained or 0)
-    _write(output, predictor, header, lines)
+        lines, columns = _explained_of(texts, explained, n_explained or 0), _EXPLAINED
+    header = tsv_row([*names_beside(columns, keep), *columns]) if in_table else b""
+    _write(output, predictor, header, lines_beside(lines) if keep else lines)
 
 
 def _probabilities(learner: Learner, predicted: PredictedBlock) -> np.ndarray:
@@ -228,37 +241,31 @@ def _predicted_labels(texts: list[bytes]) -> Callable[[PredictedBlock], Iterator
     return labels
 
 
-def _labels_of(texts: list[bytes]) -> Lines:
-    labels = _predicted_labels(texts)
-    return lambda predicted: ([text] for text in labels(predicted))
-
-
-def _numbers_of(texts: list[bytes], numbers: Callable[[PredictedBlock], np.ndarray]) -> Lines:
+def _labels_of(texts: list[bytes], numbers: Numbers | None, *, in_table: bool) -> Lines:
+    """Return a function that writes the labels of each row, and the numbers if there are any."""
     labels = _predicted_labels(texts)
 
     def lines(predicted: PredictedBlock) -> Iterator[list[bytes]]:
-        for text, row in zip(labels(predicted), numbers(predicted).tolist(), strict=True):
-            yield [b"\t".join([quoted(text), *(repr(value).encode() for value in row)])]
+        found = labels(predicted)
+        if in_table:
+            found = map(quoted, found)
+        if numbers is None:
+            yield from ([label] for label in found)
+            return
+        for label, row in zip(found, numbers(predicted).tolist(), strict=True):
+            yield [b"\t".join([label, *(repr(value).encode() for value in row)])]
 
     return lines
-
-
-def _header_of(texts: list[bytes]) -> bytes:
-    return b"\t".join([b"label", *map(quoted, texts)]) + b"\n"
 
 
 def _explanations(explainer: Explainer) -> Explained:
     def explained(predicted: PredictedBlock) -> Iterator[list[tuple[int, Explanation]]]:
         bounds = predicted.rows.indptr
         for i in range(predicted.block.n_rows):
-            entries = slice(bounds[i], bounds[i + 1])
-            row = (
-                predicted.outputs[i],
-                predicted.rows.indices[entries],
-                predicted.rows.data[entries],
-            )
+            outputs, entries = predicted.outputs[i], slice(bounds[i], bounds[i + 1])
+            columns, values = predicted.rows.indices[entries], predicted.rows.data[entries]
             codes = _codes_of_row(predicted.codes, i)
-            yield [(code, explainer.explain(code, *row)) for code in codes]
+            yield [(code, explainer.explain(code, outputs, columns, values)) for code in codes]
 
     return explained
 

@@ -59,6 +59,8 @@ class DocumentForm:
         Whether commas separate labels. None separates them only if `multilabel`.
     missing : {"error", "empty", "drop"}, default="error"
         Treatment of missing texts in tables: an error, the text "", or, if labels are read, no row.
+    keep : tuple of str
+        Columns of a table whose values are kept beside the texts, if labels are not read.
     """
 
     form: TextForm | None = None
@@ -71,6 +73,7 @@ class DocumentForm:
     classes: frozenset[str] | None = None
     commas: bool | None = None
     missing: Missing = "error"
+    keep: tuple[str, ...] = ()
 
     def of(self, source: Source) -> TextForm:
         """Return the form of one of the files. Raise a ValueError if it is not known."""
@@ -78,8 +81,12 @@ class DocumentForm:
             raise ValueError(
                 f"text and label name the same column {self.label!r}. Name two different columns."
             )
-        if len(set(self.texts)) < len(self.texts):
-            raise ValueError(f"text={self.text!r} names a column twice. Name each column once.")
+        for name, columns in ("text", self.texts), ("keep", self.keep):
+            for column in columns:
+                if columns.count(column) > 1:
+                    raise ValueError(
+                        f"{name}={column!r} names a column twice. Name each column once."
+                    )
         check_choice("missing", self.missing, get_args(Missing))
         form = self.form or kind_of(source, texts=True)
         if form not in FORMS:
@@ -98,11 +105,13 @@ class DocumentForm:
     @property
     def columns(self) -> list[str]:
         """The columns of a table that are read, those of the text first."""
-        return [*self.texts, self.label] if self.labelled else self.texts
+        labels = [self.label] if self.labelled else []
+        return list(dict.fromkeys([*self.texts, *labels, *self.keep]))
 
     def no_column(self, column: str, among: list[str]) -> str:
         """Return the message for a column that does not exist."""
-        argument = "text" if column in self.texts else "label"
+        is_label = self.labelled and column == self.label
+        argument = "text" if column in self.texts else "label" if is_label else "keep"
         # Quotes make spaces around a name visible.
         names = [each if each.strip() == each != "" else repr(each) for each in among[:20]]
         found = ", ".join(each if len(each) <= 40 else f"{each[:40]}..." for each in names)

@@ -96,6 +96,12 @@ def pieces(source: Source, how: DocumentForm) -> Iterator[Piece]:
         batches = tables.batches_of_csv(source.name, form, blocks, layout, how)
         yield from _pieces_of_table(tables, source.name, batches, how)
         return
+    if how.keep and form != "jsonl":
+        raise ValueError(
+            f"{source.name}: a {form} file without column names has no column {how.keep[0]!r}. "
+            f"Leave keep={how.keep[0]} out, or write the texts to a table: .csv, .jsonl, .parquet, "
+            "or .tsv with the names of the columns in its first line."
+        )
     for block in blocks:
         yield partial(_of_lines, block, form, how, free)
 
@@ -285,5 +291,5 @@ class DocumentCorpus(Corpus):
         return LabelledRows(
             X.data, X.indices, X.indptr, codes, start,
             lowest=int(X.indices.min(initial=0)), highest=int(X.indices.max(initial=-1)),
-            consumed=consumed, origin=documents.origin,
+            consumed=consumed, origin=documents.origin, kept=documents.parsed.kept,
         )  # fmt: skip
