@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import click
 
+from sparsemargin.files.encodings import encoding_named
 from sparsemargin.files.kinds import FORMS
 
 # Keys of `click.Context.meta` for the values of options that all commands have.
@@ -350,6 +351,20 @@ cell_options = _all_of(
     ),
 )  # fmt: skip
 
+
+class _Encoding(click.ParamType):
+    """Type of an option whose value is the name of an encoding of text."""
+
+    name = "encoding"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> str:
+        try:
+            encoding_named(value)
+        except ValueError as error:
+            self.fail(str(error).replace("encoding=", ""), param, ctx)
+        return value
+
+
 document_options = _all_of(
     option(
         READING, "--format", type=click.Choice(["svmlight", *FORMS]),
@@ -365,6 +380,10 @@ document_options = _all_of(
         show_default=True,
         help="Missing texts in a table. empty: they are empty texts; drop: rows without a text are "
         "left out of training and evaluation.",
+    ),
+    option(
+        READING, "--encoding", type=_Encoding(), default="utf-8", show_default=True, metavar="NAME",
+        help="Encoding of files of texts, such as latin-1, cp1252 or utf-16.",
     ),
     option(
         READING, "--label", default="label", show_default=True, metavar="COLUMN", type=TABLE,

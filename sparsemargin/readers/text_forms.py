@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from sparsemargin._checks import check_choice
+from sparsemargin.files.encodings import encoding_named
 from sparsemargin.files.kinds import FORM_OF, FORMS, TextForm, kind_of
 from sparsemargin.files.sources import Source
 from sparsemargin.models.inputs.label_values import file_labels
@@ -61,6 +62,8 @@ class DocumentForm:
         Treatment of missing texts in tables: an error, the text "", or, if labels are read, no row.
     keep : tuple of str
         Columns of a table whose values are kept beside the texts, if labels are not read.
+    encoding : str, default="utf-8"
+        Encoding of the files, by one of Python's names for it.
     """
 
     form: TextForm | None = None
@@ -74,6 +77,7 @@ class DocumentForm:
     commas: bool | None = None
     missing: Missing = "error"
     keep: tuple[str, ...] = ()
+    encoding: str = "utf-8"
 
     def of(self, source: Source) -> TextForm:
         """Return the form of one of the files. Raise a ValueError if it is not known."""
@@ -88,12 +92,18 @@ class DocumentForm:
                         f"{name}={column!r} names a column twice. Name each column once."
                     )
         check_choice("missing", self.missing, get_args(Missing))
+        encoding = encoding_named(self.encoding)
         form = self.form or kind_of(source, texts=True)
         if form not in FORMS:
             ends = ", ".join(FORM_OF)
             raise ValueError(
                 f"{source.name}: the format can't be recognised, because the name does not end in "
                 f"one of {ends}. Pass format='tsv', or another of {', '.join(FORMS)}."
+            )
+        if form == "parquet" and encoding != "utf-8":
+            raise ValueError(
+                f"{source.name}: encoding={self.encoding!r} is not for parquet files, whose text "
+                "is UTF-8. Leave it out, or read these files alone."
             )
         return form  # type: ignore[return-value]
 

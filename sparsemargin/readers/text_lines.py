@@ -110,8 +110,9 @@ def content_of(block: TextBlock, *, as_lines: bool) -> bytes:
 
 def not_utf8(block: TextBlock, error: UnicodeDecodeError) -> ValueError:
     return ValueError(
-        f"{block.place_at(error.start)}: byte {error.object[error.start]:#04x} is not UTF-8. Make "
-        "it UTF-8: iconv -f LATIN1 -t UTF-8 FILE > NEW, with the encoding of the file."
+        f"{block.place_at(error.start)}: byte {error.object[error.start]:#04x} is not UTF-8. Pass "
+        "the encoding of the file, such as encoding='latin-1', or make it UTF-8: "
+        "iconv -f LATIN1 -t UTF-8 FILE > NEW."
     )
 
 

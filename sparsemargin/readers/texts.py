@@ -15,6 +15,7 @@ import numpy as np
 from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.rows.parts import pointers_of
 from sparsemargin._heavy import scipy_sparse
+from sparsemargin.files.encodings import encoding_named
 from sparsemargin.files.sources import Source, TextBlock
 from sparsemargin.models.inputs.label_table import LabelTable, number_of
 from sparsemargin.readers import text_layouts
@@ -78,7 +79,7 @@ def pieces(source: Source, how: DocumentForm) -> Iterator[Piece]:
         yield from _pieces_of_table(tables, source.name, batches, how)
         return
     free = list[bytearray]()
-    blocks, layout = numbered(source.blocks(free)), None
+    blocks, layout = numbered(source.blocks(free, encoding_named(how.encoding))), None
     if form in ("csv", "tsv"):
         first = next(blocks, None)
         if first is None:
