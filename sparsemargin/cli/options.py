@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 import click
 
-from sparsemargin.files.encodings import encoding_named
 from sparsemargin.files.kinds import FORMS
 
 # Keys of `click.Context.meta` for the values of options that all commands have.
@@ -351,20 +350,6 @@ cell_options = _all_of(
     ),
 )  # fmt: skip
 
-
-class _Encoding(click.ParamType):
-    """Type of an option whose value is the name of an encoding of text."""
-
-    name = "encoding"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> str:
-        try:
-            encoding_named(value)
-        except ValueError as error:
-            self.fail(str(error).replace("encoding=", ""), param, ctx)
-        return value
-
-
 document_options = _all_of(
     option(
         READING, "--format", type=click.Choice(["svmlight", *FORMS]),
@@ -382,7 +367,7 @@ document_options = _all_of(
         "left out of training and evaluation.",
     ),
     option(
-        READING, "--encoding", type=_Encoding(), default="utf-8", show_default=True, metavar="NAME",
+        READING, "--encoding", default="utf-8", show_default=True, metavar="NAME",
         help="Encoding of files of texts, such as latin-1, cp1252 or utf-16.",
     ),
     option(

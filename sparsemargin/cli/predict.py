@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import count, pairwise
 from operator import attrgetter
 from typing import Any
 
 import click
 import numpy as np
 
-from sparsemargin._engine.fitting.task import Positives
 from sparsemargin.cli.display import watched
 from sparsemargin.cli.files import (
     ReadingOptions,
@@ -21,16 +18,6 @@ from sparsemargin.cli.files import (
     is_on_terminal,
     opened_model,
     opened_output,
-)
-from sparsemargin.cli.json_lines import (
-    Explained,
-    Lines,
-    Numbers,
-    explanations,
-    json_lines,
-    lines_beside,
-    names_beside,
-    numbers_by_class,
 )
 from sparsemargin.cli.options import (
     OUTPUT,
@@ -43,14 +30,14 @@ from sparsemargin.cli.options import (
     model_reading_options,
     option,
 )
-from sparsemargin.evaluation.explainer import Explainer, Explanation
+from sparsemargin.cli.printed import Lines, Numbers, Printed
+from sparsemargin.evaluation.explainer import Explainer
 from sparsemargin.files.sources import open_sources
-from sparsemargin.files.tsv import escaped, quoted, tsv_field, tsv_row
+from sparsemargin.files.tsv import escaped
 from sparsemargin.models import Learner
 from sparsemargin.models.fitted.outputs import probabilities_of
 from sparsemargin.models.inputs.labels import label_text
 from sparsemargin.models.pipelines import names_out_of
-from sparsemargin.saving.readable import INTERCEPT
 from sparsemargin.streaming.predict import PredictedBlock, Predictor
 
 _EXAMPLES = """
@@ -69,7 +56,6 @@ _BRIEF = {
     "output", "as_json", "keep", "scores", "proba", "max_error", "n_explained", "top_k", "format",
 }  # fmt: skip
 
-_EXPLAINED = ["row", "label", "feature", "adds"]
 # Line ends are written as escapes, so that each prediction stays one line.
 _LINE_ENDS = str.maketrans({"\n": "\\n", "\r": "\\r"})
 
@@ -78,7 +64,6 @@ _REFUSED = {
     "Rejector": "Pass --reject, with the share of errors that it allows, to print unknown for the "
     "rows that it rejects. Or predict in Python with load_model."
 }
-_OUTPUT, _OTHERS = "(output)", "(others)"
 
 
 @make_command("predict", _EXAMPLES, _BRIEF)
@@ -138,47 +123,40 @@ def command(
     # A Rejector's predictions are those of the model in it only if the command rejects rows, or
     # prints something else than predictions.
     others = (max_error, n_explained, threshold, top_k)
-    options, keep = ReadingOptions.of(reading), reading["keep"]
+    options = ReadingOptions.of(reading)
     learner, opened, before = opened_model(
         model, sources, options, labelled=False, has_labels=labelled,
         refused=_REFUSED if others == (None,) * len(others) else None,
     )  # fmt: skip
     predictor = Predictor(learner, opened, max_error=max_error, threshold=threshold, top_k=top_k)
     lists = learner.fitted.many or top_k is not None
-    numbers: Numbers | None = attrgetter("outputs") if scores else None
-    if proba:
+    printed, classes = Printed(options.keep, lists), learner.classes_.tolist()
+    names = list(map(label_text, classes))
+    if scores:
+        # With two classes there is one score, whose positive values stand for the second class.
+        names = names[-learner.space.n_vectors :]
+        printed.numbers = Numbers("scores", names, attrgetter("outputs"))
+    elif proba:
         if not learner.fitted.tells_probabilities:
             raise ValueError(learner.fitted.why_no_probabilities(learner.classifier))
-        numbers = partial(_probabilities, learner)
-    explained = None
-    if n_explained:
+        printed.numbers = Numbers("probabilities", names, partial(_probabilities, learner))
+    elif n_explained:
         known = None if before is None else names_out_of(before)
-        names = feature_names(learner, dictionary, known)
-        explained = _explanations(Explainer.of_learner(learner, names))
+        features = feature_names(learner, dictionary, known)
+        printed.explainer = Explainer.of_learner(learner, features)
+        printed.n_explained = n_explained
     if as_json:
-        members = None
-        if numbers is not None:
-            members = numbers_by_class("scores" if scores else "probabilities", learner, numbers)
-        elif explained is not None:
-            members = explanations(explained, n_explained or 0, lists=lists)
-        _write(output, predictor, b"", json_lines(learner, keep, members))
+        _write(output, predictor, b"", printed.as_json(classes))
         return
-    in_table = bool(numbers or explained or keep)
+    in_table = bool(scores or proba or n_explained or options.keep)
     texts = _texts(learner, in_table=in_table, lists=lists)
     if max_error is not None and _UNKNOWN in texts:
         raise ValueError(
             "The model has a class 'unknown', which is what --reject prints. Pass --json, or leave "
             "--reject out."
         )
-    lines, columns = _labels_of([*texts, _UNKNOWN], numbers, in_table=in_table), ["label"]
-    if numbers is not None:
-        # With two classes there is one score, whose positive values stand for the second class.
-        classes = list(map(label_text, learner.classes_.tolist()))
-        columns += classes[-learner.space.n_vectors :] if scores else classes
-    elif explained is not None:
-        lines, columns = _explained_of(texts, explained, n_explained or 0), _EXPLAINED
-    header = tsv_row([*names_beside(columns, keep), *columns]) if in_table else b""
-    _write(output, predictor, header, lines_beside(lines) if keep else lines)
+    lines = printed.as_text([*texts, _UNKNOWN], in_table=in_table)
+    _write(output, predictor, printed.header() if in_table else b"", lines)
 
 
 def _probabilities(learner: Learner, predicted: PredictedBlock) -> np.ndarray:
@@ -193,7 +171,7 @@ def _write(output: str, predictor: Predictor, header: bytes, lines: Lines) -> No
         file.write(header)
         blocks = watched(predictor.blocks(), corpus, visible=visible, block_of=attrgetter("block"))
         for predicted in blocks:
-            file.write(b"".join(line + b"\n" for row in lines(predicted) for line in row))
+            file.write(b"".join(lines(predicted)))
             n_rows += predicted.block.n_rows
     if not n_rows:
         warnings.warn(f"{corpus.names} has no rows: there are no predictions.", stacklevel=1)
@@ -224,82 +202,3 @@ def _texts(learner: Learner, *, in_table: bool, lists: bool) -> list[bytes]:
             )
         texts[raw] = label
     return list(texts)
-
-
-def _predicted_labels(texts: list[bytes]) -> Callable[[PredictedBlock], Iterator[bytes]]:
-    """Return a function that writes the predicted labels of a block, one line per row."""
-
-    def labels(predicted: PredictedBlock) -> Iterator[bytes]:
-        codes = predicted.codes
-        if not isinstance(codes, Positives):
-            yield from [texts[code] for code in codes.tolist()]
-            return
-        chosen = [texts[label] for label in codes.labels.tolist()]
-        for start, end in pairwise(codes.starts.tolist()):
-            yield b",".join(chosen[start:end])
-
-    return labels
-
-
-def _labels_of(texts: list[bytes], numbers: Numbers | None, *, in_table: bool) -> Lines:
-    """Return a function that writes the labels of each row, and the numbers if there are any."""
-    labels = _predicted_labels(texts)
-
-    def lines(predicted: PredictedBlock) -> Iterator[list[bytes]]:
-        found = labels(predicted)
-        if in_table:
-            found = map(quoted, found)
-        if numbers is None:
-            yield from ([label] for label in found)
-            return
-        for label, row in zip(found, numbers(predicted).tolist(), strict=True):
-            yield [b"\t".join([label, *(repr(value).encode() for value in row)])]
-
-    return lines
-
-
-def _explanations(explainer: Explainer) -> Explained:
-    def explained(predicted: PredictedBlock) -> Iterator[list[tuple[int, Explanation]]]:
-        bounds = predicted.rows.indptr
-        for i in range(predicted.block.n_rows):
-            outputs, entries = predicted.outputs[i], slice(bounds[i], bounds[i + 1])
-            columns, values = predicted.rows.indices[entries], predicted.rows.data[entries]
-            codes = _codes_of_row(predicted.codes, i)
-            yield [(code, explainer.explain(code, outputs, columns, values)) for code in codes]
-
-    return explained
-
-
-def _explained_of(texts: list[bytes], explained: Explained, n_features: int) -> Lines:
-    rows = count(1)
-
-    def lines(predicted: PredictedBlock) -> Iterator[list[bytes]]:
-        for each, row in zip(explained(predicted), rows, strict=False):
-            yield [
-                b"\t".join([b"%d" % row, quoted(texts[code]), name, repr(value).encode()])
-                for code, explanation in each
-                for name, value in _parts(explanation, n_features)
-            ]
-
-    return lines
-
-
-def _codes_of_row(codes: Any, row: int) -> list[int]:
-    if isinstance(codes, Positives):
-        return codes.labels[codes.starts[row] : codes.starts[row + 1]].tolist()
-    return [int(codes[row])]
-
-
-def _parts(explained: Explanation, n_features: int) -> Iterator[tuple[bytes, float]]:
-    """Yield names and values: the output, the intercept and the largest contributions.
-
-    The last pair is the sum of all other contributions, if there are any.
-    """
-    yield _OUTPUT.encode(), explained.output
-    yield INTERCEPT.encode(), explained.intercept
-    added = explained.contributions.tolist()
-    for name, value in zip(explained.names[:n_features], added, strict=False):
-        taken = name in (_OUTPUT, INTERCEPT, _OTHERS)
-        yield b"\\" * taken + tsv_field(name), value
-    if len(added) > n_features:
-        yield _OTHERS.encode(), sum(added[n_features:])

@@ -11,8 +11,7 @@ _PIECE_BYTES = 1 << 16
 
 
 def encoding_named(name: Any) -> str:
-    """Return Python's name of a text encoding. A ValueError names an encoding that is unknown, or
-    that does not encode text, such as "base64".
+    """Return Python's name of a text encoding. A ValueError refuses other names.
 
     Examples
     --------
@@ -20,17 +19,14 @@ def encoding_named(name: Any) -> str:
     ('utf-8', 'iso8859-1')
     """
     try:
-        # Encoding a text refuses the codecs that convert bytes to bytes or text to text.
+        # This refuses codecs that do not encode text, such as "base64".
         "a".encode(name)
-        found = codecs.lookup(name)
-        if found.incrementaldecoder is not None:
-            return found.name
+        return codecs.lookup(name).name
     except (LookupError, TypeError, ValueError):
-        pass
-    raise ValueError(
-        f"encoding={name!r} is not an encoding of text that Python knows. Pass one such as "
-        "encoding='latin-1', encoding='cp1252' or encoding='utf-16'."
-    )
+        raise ValueError(
+            f"encoding={name!r} is not an encoding of text that Python knows. Pass one such as "
+            "encoding='latin-1', encoding='cp1252' or encoding='utf-16'."
+        ) from None
 
 
 class Utf8Reader(io.RawIOBase):
@@ -40,7 +36,7 @@ class Utf8Reader(io.RawIOBase):
     def __init__(self, file: Any, encoding: str, name: str) -> None:
         self._file, self._encoding, self._name = file, encoding, name
         self._decoder = codecs.getincrementaldecoder(encoding)()
-        self._piece, self._ready = bytearray(_PIECE_BYTES), memoryview(b"")
+        self._piece, self._ready = bytearray(_PIECE_BYTES), b""
         self._n_lines, self._at_end = 0, False
 
     def readable(self) -> bool:
@@ -51,7 +47,7 @@ class Utf8Reader(io.RawIOBase):
         while not self._ready and not self._at_end:
             n = self._file.readinto(self._piece)
             self._at_end = n == 0
-            self._ready = memoryview(self._converted(bytes(self._piece[:n])))
+            self._ready = self._converted(bytes(self._piece[:n]))
         n = min(len(room), len(self._ready))
         room[:n], self._ready = self._ready[:n], self._ready[n:]
         return n
@@ -59,22 +55,17 @@ class Utf8Reader(io.RawIOBase):
     def _converted(self, piece: bytes) -> bytes:
         state = self._decoder.getstate()
         try:
-            converted = self._decoder.decode(piece, self._at_end).encode()
+            text = self._decoder.decode(piece, self._at_end)
         except UnicodeDecodeError as error:
             # The bytes that the decoder has kept of earlier pieces are before this one.
             start = max(0, error.start - (len(error.object) - len(piece)))
             self._decoder.setstate(state)
-            before = self._decoder.decode(piece[:start])
-            raise self._invalid(f"byte {error.object[error.start]:#04x}", before) from None
-        except UnicodeEncodeError as error:
-            before = error.object[: error.start]
-            raise self._invalid(f"character {error.object[error.start]!a}", before) from None
-        self._n_lines += converted.count(b"\n")
-        return converted
-
-    def _invalid(self, what: str, before: str) -> ValueError:
-        line = self._n_lines + before.count("\n") + 1
-        return ValueError(
-            f"{self._name}, line {line}: {what} is not valid {self._encoding} text. Pass the "
-            "encoding with which the file was written, as encoding=NAME, or correct the line."
-        )
+            line = self._n_lines + self._decoder.decode(piece[:start]).count("\n") + 1
+            raise ValueError(
+                f"{self._name}, line {line}: byte {error.object[error.start]:#04x} is not valid "
+                f"{self._encoding} text. Pass the encoding with which the file was written, as "
+                "encoding=NAME, or correct the line."
+            ) from None
+        self._n_lines += text.count("\n")
+        # The reader of the lines refuses halves of surrogate pairs, and names their line.
+        return text.encode("utf-8", "surrogatepass")
