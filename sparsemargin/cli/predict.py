@@ -73,7 +73,8 @@ _REFUSED = {
         "rejected row), and the scores, probabilities or contributions.")  # fmt: skip
 @option(OUTPUT, "--keep", metavar="COLUMN", multiple=True,
         help="Print this column of a table before the prediction, below a header. It may be given "
-        "several times. A name that predictions have, too, begins with kept_.")  # fmt: skip
+        "several times. The name begins with kept_ if predictions have it, too. Lines of .jsonl "
+        "may lack it with --missing empty.")  # fmt: skip
 @option(OUTPUT, "--scores", is_flag=True,
         help="Print the decision values, too, separated by tabs, below a header.")  # fmt: skip
 @option(OUTPUT, "--proba", is_flag=True,

@@ -91,9 +91,13 @@ class Printed:
     def as_text(self, texts: list[bytes], *, in_table: bool) -> Lines:
         """Return the function that writes lines of labels or of a table. `texts` are the escaped
         classes."""
-        numbers_of_rows = count(1)
+        numbers_of_rows, ended = count(1), [text + b"\n" for text in texts]
 
         def lines(predicted: PredictedBlock) -> Iterator[bytes]:
+            if not in_table and not isinstance(predicted.codes, Positives):
+                # This is twice as fast as the general case.
+                yield from [ended[code] for code in predicted.codes.tolist()]
+                return
             for kept, codes, numbers, why in self.rows(predicted):
                 before = [tsv_field(_as_text(value)) for value in kept]
                 if self.explainer is None:
