@@ -207,6 +207,7 @@ def fit_text(
     text: str | Sequence[str] | None = None,
     label: str = "label",
     missing: Missing = "error",
+    encoding: str = "utf-8",
     verbose: int = 0,
     **params: Any,
 ) -> TextClassifier:
@@ -252,6 +253,8 @@ def fit_text(
         names.
     missing : {"error", "empty", "drop"}, default="error"
         Treatment of missing texts, as for `TextClassifier`.
+    encoding : str, default="utf-8"
+        Encoding of files, such as "latin-1", "cp1252" or "utf-16". Parquet files are always UTF-8.
     verbose : int, default=0
         If not 0, the vectorizer and the classifier are printed, and the progress of a fit to files
         to standard error. For texts in memory, it is also the parameter of the classifier.
@@ -303,10 +306,12 @@ def fit_text(
         missing=missing, verbose=verbose, params=params or None, **own,
     )  # fmt: skip
     if y is not None:
+        if encoding != "utf-8":
+            raise ValueError("encoding is for files. Leave it out, or leave y out to read files.")
         return model.fit(texts, y, sample_weight)
     if sample_weight is not None:
         raise ValueError("sample_weight is for texts in memory. Pass y, too, or leave it out.")
-    return model.fit_files(texts, format=format, label=label, **options)
+    return model.fit_files(texts, format=format, label=label, encoding=encoding, **options)
 
 
 def fit_anndata(

@@ -16,6 +16,7 @@ from click.core import ParameterSource
 from sparsemargin.cli.options import CELL_OPTIONS, File
 from sparsemargin.files.atomic import check_replaceable, descriptor_of, is_stream, replacing
 from sparsemargin.files.distinct import Named, SameFileError, check_distinct
+from sparsemargin.files.encodings import encoding_named
 from sparsemargin.files.kinds import KIND_NAMES, Kind, kind_of
 from sparsemargin.files.sources import STANDARD_INPUT, Source
 from sparsemargin.models import Learner
@@ -48,6 +49,8 @@ class ReadingOptions:
     text: tuple[str, ...] = ("text",)
     label: str = "label"
     missing: Any = "error"
+    keep: tuple[str, ...] = ()
+    encoding: str = "utf-8"
     layer: str | None = None
     var: str | None = None
     match: Any = None
@@ -67,7 +70,10 @@ class ReadingOptions:
 
     def document_form(self, **how: Any) -> DocumentForm:
         """Return the settings for reading texts."""
-        return DocumentForm(self.format, self.text, self.label, missing=self.missing, **how)
+        return DocumentForm(
+            self.format, self.text, self.label, missing=self.missing, keep=self.keep,
+            encoding=self.encoding, **how,
+        )  # fmt: skip
 
     def cell_form(self) -> Any:
         """Return the settings for reading cells."""
@@ -79,17 +85,25 @@ class ReadingOptions:
 
 
 def input_kind(
-    files: Sequence[Source | str], form: Any, *, texts: bool = False, **cell_options: Any
-) -> InputKind:
+    files: Sequence[Source | str], form: Any, *, texts: bool = False, encoding: str = "utf-8",
+    **cell_options: Any,
+) -> InputKind:  # fmt: skip
     """Return the kind of all input files of a command, which can't be read together otherwise.
 
-    `form` and `texts` are as for `kind_of`. Raise a UsageError if a value of `cell_options` is
-    given for other files than cells, and a ValueError for models, row caches and npz files.
+    `form` and `texts` are as for `kind_of`. Only texts have another `encoding` than UTF-8. Raise a
+    UsageError if it, or a value of `cell_options`, is given for other files, and a ValueError for
+    models, row caches and npz files.
     """
     kinds: dict[str, Kind] = {}
+    encoded = encoding_named(encoding) != "utf-8"
     for each in files:
         name = each if isinstance(each, str) else each.name
-        kinds[name] = kind = kind_of(each, form, texts=texts)
+        kinds[name] = kind = kind_of(each, form, texts=texts or encoded)
+        if encoded and kind in ("cells", "svmlight"):
+            raise click.UsageError(
+                f"--encoding {encoding} is for files of texts, and {name} is {KIND_NAMES[kind]}. "
+                "Leave it out, or pass --format, such as --format tsv."
+            )
         if kind in _REFUSED_KINDS:
             advice = _REFUSED_KINDS[kind].format(name=name)
             raise ValueError(f"{name} is {KIND_NAMES[kind]}, not svmlight text.{advice}")
@@ -130,7 +144,14 @@ def opened_model(
     step = None if steps is None else steps[-1]
     # A model of svmlight text reads all text files as svmlight text, regardless of their names.
     form = "svmlight" if step is None else options.format
-    kind = input_kind(sources, form, texts=True, **options.cell_options)
+    kind = input_kind(
+        sources, form, texts=True, encoding=options.encoding, **options.cell_options
+    )  # fmt: skip
+    if options.keep and kind in ("svmlight", "cells"):
+        raise click.UsageError(
+            f"--keep {options.keep[0]} is for tables of texts: .csv, .jsonl, .parquet, or .tsv "
+            "with the names of its columns. Leave it out."
+        )
     if kind == "cells" or is_normalizer(step):
         if kind != "cells" or not is_normalizer(step):
             needed = "a model of cells" if kind == "cells" else "files of cells"

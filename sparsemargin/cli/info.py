@@ -15,6 +15,7 @@ from sparsemargin.cli.app import failure_of
 from sparsemargin.cli.display import listed, percent, print_facts, size_in_words, watched
 from sparsemargin.cli.files import check_apart
 from sparsemargin.cli.options import FILES, JSON, N_JOBS, TRACEBACK, document_options, make_command
+from sparsemargin.files.encodings import encoding_named
 from sparsemargin.files.kinds import FORMS, KIND_NAMES, Kind, kind_of
 from sparsemargin.files.sources import Source, open_sources
 from sparsemargin.models.inputs.label_table import LabelTable
@@ -40,7 +41,7 @@ sparsemargin info 'data/*' --json
 @JSON
 def command(
     files: tuple[str, ...], n_jobs: int | None, as_json: bool, format: Any,
-    text: tuple[str, ...], label: str, missing: Any,
+    text: tuple[str, ...], label: str, missing: Any, encoding: str,
 ) -> None:  # fmt: skip
     """Describe files: texts, cells, row caches, models.
 
@@ -52,8 +53,8 @@ def command(
     check_apart(sources)
     for source in sources:
         try:
-            kind = kind_of(source, format)
-            how = DocumentForm(format, text, label, missing=missing)
+            kind = kind_of(source, format, texts=encoding_named(encoding) != "utf-8")
+            how = DocumentForm(format, text, label, missing=missing, encoding=encoding)
             figures.append(_figures(source, kind, n_jobs, how))
         except (OSError, ValueError) as error:
             if click.get_current_context().meta.get(TRACEBACK):

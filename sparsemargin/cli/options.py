@@ -367,6 +367,10 @@ document_options = _all_of(
         "left out of training and evaluation.",
     ),
     option(
+        READING, "--encoding", default="utf-8", show_default=True, metavar="NAME",
+        help="Encoding of files of texts, such as latin-1, cp1252 or utf-16.",
+    ),
+    option(
         READING, "--label", default="label", show_default=True, metavar="COLUMN", type=TABLE,
         help="Column with the labels. For cells: a column of obs, a table of barcodes and "
         "labels, or TABLE.csv:COLUMN.",

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from itertools import count, pairwise
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
 import click
 import numpy as np
 
-from sparsemargin._engine.fitting.task import Positives
 from sparsemargin.cli.display import watched
 from sparsemargin.cli.files import (
     ReadingOptions,
@@ -32,14 +30,14 @@ from sparsemargin.cli.options import (
     model_reading_options,
     option,
 )
-from sparsemargin.evaluation.explainer import Explainer, Explanation
+from sparsemargin.cli.printed import Lines, Numbers, Printed
+from sparsemargin.evaluation.explainer import Explainer
 from sparsemargin.files.sources import open_sources
-from sparsemargin.files.tsv import escaped, quoted, tsv_field
+from sparsemargin.files.tsv import escaped
 from sparsemargin.models import Learner
 from sparsemargin.models.fitted.outputs import probabilities_of
 from sparsemargin.models.inputs.labels import label_text
 from sparsemargin.models.pipelines import names_out_of
-from sparsemargin.saving.readable import INTERCEPT
 from sparsemargin.streaming.predict import PredictedBlock, Predictor
 
 _EXAMPLES = """
@@ -49,13 +47,15 @@ zcat new.svm.gz | sparsemargin predict news.model - | sort | uniq -c
 sparsemargin predict news.model test.svm --scores -o scores.tsv
 sparsemargin predict topics.model test.svm --top-k 3 --scores
 sparsemargin predict news.model test.svm --proba --reject 0.02
+sparsemargin predict mails.model new.jsonl --json --proba -o predicted.jsonl
 sparsemargin predict news.model test.svm --dictionary words.txt --explain 5
 """
 
 # Options that --help lists. --help-all lists all options.
-_BRIEF = {"output", "scores", "proba", "max_error", "n_explained", "top_k", "format"}
+_BRIEF = {
+    "output", "as_json", "keep", "scores", "proba", "max_error", "n_explained", "top_k", "format",
+}  # fmt: skip
 
-_EXPLAINED = b"row\tlabel\tfeature\tadds\n"
 # Line ends are written as escapes, so that each prediction stays one line.
 _LINE_ENDS = str.maketrans({"\n": "\\n", "\r": "\\r"})
 
@@ -64,11 +64,17 @@ _REFUSED = {
     "Rejector": "Pass --reject, with the share of errors that it allows, to print unknown for the "
     "rows that it rejects. Or predict in Python with load_model."
 }
-_OUTPUT, _OTHERS = "(output)", "(others)"
 
 
 @make_command("predict", _EXAMPLES, _BRIEF)
 @OUTPUT_FILE
+@option(OUTPUT, "--json", "as_json", is_flag=True,
+        help="Print a JSON object for each row: label (a list for several labels, null for a "
+        "rejected row), and the scores, probabilities or contributions.")  # fmt: skip
+@option(OUTPUT, "--keep", metavar="COLUMN", multiple=True,
+        help="Print this column of a table before the prediction, below a header. It may be given "
+        "several times. The name begins with kept_ if predictions have it, too. Lines of .jsonl "
+        "may lack it with --missing empty.")  # fmt: skip
 @option(OUTPUT, "--scores", is_flag=True,
         help="Print the decision values, too, separated by tabs, below a header.")  # fmt: skip
 @option(OUTPUT, "--proba", is_flag=True,
@@ -90,7 +96,7 @@ _OUTPUT, _OTHERS = "(output)", "(others)"
         "[default: labelled if the first lines begin with classes of the model]")  # fmt: skip
 @model_reading_options
 def command(
-    model: str, files: tuple[str, ...], output: str, scores: bool, proba: bool,
+    model: str, files: tuple[str, ...], output: str, as_json: bool, scores: bool, proba: bool,
     n_explained: int | None, dictionary: str | None, labelled: bool | None,
     max_error: float | None, threshold: Any, top_k: int | None, **reading: Any,
 ) -> None:  # fmt: skip
@@ -118,38 +124,47 @@ def command(
     # A Rejector's predictions are those of the model in it only if the command rejects rows, or
     # prints something else than predictions.
     others = (max_error, n_explained, threshold, top_k)
+    options = ReadingOptions.of(reading)
     learner, opened, before = opened_model(
-        model, sources, ReadingOptions.of(reading), labelled=False, has_labels=labelled,
+        model, sources, options, labelled=False, has_labels=labelled,
         refused=_REFUSED if others == (None,) * len(others) else None,
     )  # fmt: skip
     predictor = Predictor(learner, opened, max_error=max_error, threshold=threshold, top_k=top_k)
     lists = learner.fitted.many or top_k is not None
-    texts = _texts(learner, in_table=bool(scores or proba or n_explained), lists=lists)
-    header, printed = b"", [*texts, _UNKNOWN]
-    if max_error is not None and _UNKNOWN in texts:
-        raise ValueError(
-            "The model has a class 'unknown', which is what --reject prints. Leave --reject out."
-        )
-    lines = _labels_of(printed)
+    printed, classes = Printed(options.keep, lists), learner.classes_.tolist()
+    names = list(map(label_text, classes))
     if scores:
         # With two classes there is one score, whose positive values stand for the second class.
-        header = _header_of(texts[-learner.space.n_vectors :])
-        lines = _numbers_of(printed, attrgetter("outputs"))
+        names = names[-learner.space.n_vectors :]
+        printed.numbers = Numbers("scores", names, attrgetter("outputs"))
     elif proba:
         if not learner.fitted.tells_probabilities:
             raise ValueError(learner.fitted.why_no_probabilities(learner.classifier))
-        header = _header_of(texts)
-        lines = _numbers_of(printed, lambda block: probabilities_of(learner.fitted, block.outputs))
+        printed.numbers = Numbers("probabilities", names, partial(_probabilities, learner))
     elif n_explained:
         known = None if before is None else names_out_of(before)
-        explainer = Explainer.of_learner(learner, feature_names(learner, dictionary, known))
-        header, lines = _EXPLAINED, _explained_of(texts, explainer, n_explained)
-    _write(output, predictor, header, lines)
+        features = feature_names(learner, dictionary, known)
+        printed.explainer = Explainer.of_learner(learner, features)
+        printed.n_explained = n_explained
+    if as_json:
+        _write(output, predictor, b"", printed.as_json(classes))
+        return
+    in_table = bool(scores or proba or n_explained or options.keep)
+    texts = _texts(learner, in_table=in_table, lists=lists)
+    if max_error is not None and _UNKNOWN in texts:
+        raise ValueError(
+            "The model has a class 'unknown', which is what --reject prints. Pass --json, or leave "
+            "--reject out."
+        )
+    lines = printed.as_text([*texts, _UNKNOWN], in_table=in_table)
+    _write(output, predictor, printed.header() if in_table else b"", lines)
 
 
-def _write(
-    output: str, predictor: Predictor, header: bytes, lines: Callable[[PredictedBlock], bytes]
-) -> None:
+def _probabilities(learner: Learner, predicted: PredictedBlock) -> np.ndarray:
+    return probabilities_of(learner.fitted, predicted.outputs)
+
+
+def _write(output: str, predictor: Predictor, header: bytes, lines: Lines) -> None:
     """Write the header and the lines of all predicted blocks to the output."""
     corpus, visible = predictor.corpus, not is_on_terminal(output)
     n_rows = 0
@@ -157,7 +172,7 @@ def _write(
         file.write(header)
         blocks = watched(predictor.blocks(), corpus, visible=visible, block_of=attrgetter("block"))
         for predicted in blocks:
-            file.write(lines(predicted))
+            file.write(b"".join(lines(predicted)))
             n_rows += predicted.block.n_rows
     if not n_rows:
         warnings.warn(f"{corpus.names} has no rows: there are no predictions.", stacklevel=1)
@@ -188,79 +203,3 @@ def _texts(learner: Learner, *, in_table: bool, lists: bool) -> list[bytes]:
             )
         texts[raw] = label
     return list(texts)
-
-
-def _predicted_labels(texts: list[bytes]) -> Callable[[PredictedBlock], Iterator[bytes]]:
-    """Return a function that writes the predicted labels of a block, one line per row."""
-
-    def labels(predicted: PredictedBlock) -> Iterator[bytes]:
-        codes = predicted.codes
-        if not isinstance(codes, Positives):
-            yield from [texts[code] for code in codes.tolist()]
-            return
-        chosen = [texts[label] for label in codes.labels.tolist()]
-        for start, end in pairwise(codes.starts.tolist()):
-            yield b",".join(chosen[start:end])
-
-    return labels
-
-
-def _labels_of(texts: list[bytes]) -> Callable[[PredictedBlock], bytes]:
-    labels = _predicted_labels(texts)
-    return lambda predicted: b"".join([text + b"\n" for text in labels(predicted)])
-
-
-def _numbers_of(
-    texts: list[bytes], numbers: Callable[[PredictedBlock], np.ndarray]
-) -> Callable[[PredictedBlock], bytes]:
-    labels = _predicted_labels(texts)
-
-    def lines(predicted: PredictedBlock) -> Iterator[bytes]:
-        for text, row in zip(labels(predicted), numbers(predicted).tolist(), strict=True):
-            yield b"\t".join([quoted(text), *(repr(value).encode() for value in row)]) + b"\n"
-
-    return lambda predicted: b"".join(lines(predicted))
-
-
-def _header_of(texts: list[bytes]) -> bytes:
-    return b"\t".join([b"label", *map(quoted, texts)]) + b"\n"
-
-
-def _explained_of(
-    texts: list[bytes], explainer: Explainer, n_features: int
-) -> Callable[[PredictedBlock], bytes]:
-    rows = count(1)
-
-    def lines(predicted: PredictedBlock) -> Iterator[bytes]:
-        bounds, codes = predicted.rows.indptr, predicted.codes
-        for i in range(predicted.block.n_rows):
-            row, entries = next(rows), slice(bounds[i], bounds[i + 1])
-            columns, values = predicted.rows.indices[entries], predicted.rows.data[entries]
-            for code in _codes_of_row(codes, i):
-                explained = explainer.explain(code, predicted.outputs[i], columns, values)
-                for name, value in _parts(explained, n_features):
-                    number = repr(value).encode()
-                    yield b"\t".join([b"%d" % row, quoted(texts[code]), name, number]) + b"\n"
-
-    return lambda predicted: b"".join(lines(predicted))
-
-
-def _codes_of_row(codes: Any, row: int) -> list[int]:
-    if isinstance(codes, Positives):
-        return codes.labels[codes.starts[row] : codes.starts[row + 1]].tolist()
-    return [int(codes[row])]
-
-
-def _parts(explained: Explanation, n_features: int) -> Iterator[tuple[bytes, float]]:
-    """Yield names and values: the output, the intercept and the largest contributions.
-
-    The last pair is the sum of all other contributions, if there are any.
-    """
-    yield _OUTPUT.encode(), explained.output
-    yield INTERCEPT.encode(), explained.intercept
-    added = explained.contributions.tolist()
-    for name, value in zip(explained.names[:n_features], added, strict=False):
-        taken = name in (_OUTPUT, INTERCEPT, _OTHERS)
-        yield b"\\" * taken + tsv_field(name), value
-    if len(added) > n_features:
-        yield _OTHERS.encode(), sum(added[n_features:])

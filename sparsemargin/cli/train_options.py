@@ -146,8 +146,8 @@ def job_of(options: TrainOptions) -> Job:
     outputs = [Named("the checkpoint", checkpoint)]
     check_apart(sources or names, outputs, {("-o", "--init-model")})
     kind = input_kind(
-        sources or names, options.reading.format, **options.reading.cell_options,
-        target_sum=options.target_sum, batch=options.batch,
+        sources or names, options.reading.format, encoding=options.reading.encoding,
+        **options.reading.cell_options, target_sum=options.target_sum, batch=options.batch,
     )  # fmt: skip
     init, steps = None, None
     if options.init_model is not None:

@@ -20,6 +20,7 @@ from typing import Any, BinaryIO
 from sparsemargin._engine.svmlight.scan import PADDING
 from sparsemargin.files.archive import HEAD_BYTES
 from sparsemargin.files.compression import CountingReader, DecompressedReader, codec_of
+from sparsemargin.files.encodings import Utf8Reader
 from sparsemargin.files.remote import RemoteFile, RemoteReader, downloaded, is_url, matches
 
 STANDARD_INPUT = "-"
@@ -132,14 +133,16 @@ class Source:
             codec = codec_of(reader.head)
             yield reader, DecompressedReader(reader, codec, self.name) if codec else reader
 
-    def blocks(self, free: list[bytearray]) -> Generator[TextBlock]:
-        """Yield the text in blocks of complete lines, of about `BLOCK_BYTES` each.
+    def blocks(self, free: list[bytearray], encoding: str = "utf-8") -> Generator[TextBlock]:
+        """Yield the text in blocks of complete lines, of about `BLOCK_BYTES` each. Text of another
+        encoding, as `encoding_named` returns it, is converted to UTF-8.
 
         The caller may append buffers that it no longer needs to the list `free`; they are used
         again. A ValueError reports a damaged archive, a file that became shorter, UTF-16, or a line
         longer than `LONGEST_LINE`.
         """
-        with self.content() as (reader, text):
+        with self.content() as (reader, content):
+            text = content if encoding == "utf-8" else Utf8Reader(content, encoding, self.name)
             buffer, filled, searched, n_bytes = _room_for(0, free), 0, 0, 0
             while True:
                 filled = _fill(text, buffer, filled)
@@ -149,8 +152,8 @@ class Source:
                     buffer[: len(_UTF8_MARK)] = b" " * len(_UTF8_MARK)
                 if n_bytes == 0 and buffer.startswith(_UTF16_MARKS):
                     raise ValueError(
-                        f"{self.name} is UTF-16 text. Make it UTF-8: iconv -f UTF-16 -t UTF-8 "
-                        f"{self.name} > FILE"
+                        f"{self.name} is UTF-16 text. Pass encoding='utf-16' if it holds texts, or "
+                        f"make it UTF-8: iconv -f UTF-16 -t UTF-8 {self.name} > FILE"
                     )
                 stop = filled if at_end else buffer.rfind(b"\n", searched, filled) + 1
                 if stop == 0 and at_end:
@@ -445,7 +448,7 @@ def whereabouts(path: str) -> str:
     return f"Did you mean {close[0]}?" if close else f"It was looked for in {folder}."
 
 
-def _fill(text: CountingReader | DecompressedReader, buffer: bytearray, filled: int) -> int:
+def _fill(text: Any, buffer: bytearray, filled: int) -> int:
     room = memoryview(buffer)[: len(buffer) - PADDING]
     while filled < len(room) and (n := text.readinto(room[filled:])):
         filled += n

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-# Code points that some readers treat as the end of a field or line, or that control a terminal. The
-# backslash is escaped because escapes begin with it.
-_CONTROL = [*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029]
+#: Code points that some readers treat as the end of a field or line, or that control a terminal.
+CONTROL = [*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029]
+
+# The backslash is escaped because escapes begin with it.
 _ESCAPES = {ord("\\"): "\\\\"} | {
-    each: chr(each).encode("unicode_escape").decode() for each in _CONTROL
+    each: chr(each).encode("unicode_escape").decode() for each in CONTROL
 }
 
 

@@ -57,6 +57,7 @@ class LabelledRows:
     consumed: int | None = None  # bytes of the source up to the end of the block, if known
     origin: Origin | None = None
     first_row: int | None = None  # number of the first row, if the block is from a cache
+    kept: tuple[list[Any], ...] = ()  # values of the columns that a prediction keeps
 
     @property
     def n_rows(self) -> int:
@@ -85,6 +86,7 @@ class LabelledRows:
             indptr=indptr - indptr[0], labels=self.labels[labels], label_start=start,
             origin=None if self.origin is None else Later(self.origin, first),
             first_row=None if self.first_row is None else self.first_row + first,
+            kept=tuple(values[first:stop] for values in self.kept),
         )  # fmt: skip
 
     def take(self, rows: np.ndarray) -> LabelledRows:

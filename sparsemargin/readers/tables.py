@@ -101,11 +101,14 @@ def batches_of_csv(
 
 
 def _with_texts_missing(batch: Any, how: DocumentForm) -> Any:
-    """Return a batch of a csv whose texts may be missing, and whose labels are text, as an empty
-    field is a row without labels."""
-    columns, n_texts = batch.columns, len(how.texts)
-    filled = [column.fill_null("") for column in columns[n_texts:]]
-    return RecordBatch.from_arrays(columns[:n_texts] + filled, names=how.columns)
+    """Return a batch of a csv whose fields may be missing, except labels, as an empty field is a
+    row without labels."""
+    label = how.label if how.labelled else None
+    columns = [
+        column.fill_null("") if name == label else column
+        for name, column in zip(how.columns, batch.columns, strict=True)
+    ]
+    return RecordBatch.from_arrays(columns, names=how.columns)
 
 
 def _check_columns(where: str, names: list[str], how: DocumentForm) -> None:
@@ -171,9 +174,10 @@ def _described(error: str, name: str, form: str, n_header_rows: int) -> str:
 def parse_batch(batch: Any, how: DocumentForm) -> Parsed:
     """Return the texts and labels of a record batch. A `LineError` names the row of a missing
     one."""
-    values = [_values(batch, name, how) for name in how.columns]
-    n_texts = len(how.texts)
-    return parse_values(values[:n_texts], values[n_texts] if how.labelled else [], how)
+    values = {name: _values(batch, name, how) for name in how.columns}
+    labels = values[how.label] if how.labelled else []
+    parsed = parse_values([values[name] for name in how.texts], labels, how)
+    return parsed._replace(kept=tuple(values[name] for name in how.keep))
 
 
 def _values(batch: Any, name: str, how: DocumentForm) -> list[Any]:

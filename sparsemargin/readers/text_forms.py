@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from sparsemargin._checks import check_choice
+from sparsemargin.files.encodings import encoding_named
 from sparsemargin.files.kinds import FORM_OF, FORMS, TextForm, kind_of
 from sparsemargin.files.sources import Source
 from sparsemargin.models.inputs.label_values import file_labels
@@ -59,6 +60,10 @@ class DocumentForm:
         Whether commas separate labels. None separates them only if `multilabel`.
     missing : {"error", "empty", "drop"}, default="error"
         Treatment of missing texts in tables: an error, the text "", or, if labels are read, no row.
+    keep : tuple of str
+        Columns of a table whose values are kept beside the texts, if labels are not read.
+    encoding : str, default="utf-8"
+        Encoding of the files, by one of Python's names for it.
     """
 
     form: TextForm | None = None
@@ -71,6 +76,8 @@ class DocumentForm:
     classes: frozenset[str] | None = None
     commas: bool | None = None
     missing: Missing = "error"
+    keep: tuple[str, ...] = ()
+    encoding: str = "utf-8"
 
     def of(self, source: Source) -> TextForm:
         """Return the form of one of the files. Raise a ValueError if it is not known."""
@@ -78,15 +85,25 @@ class DocumentForm:
             raise ValueError(
                 f"text and label name the same column {self.label!r}. Name two different columns."
             )
-        if len(set(self.texts)) < len(self.texts):
-            raise ValueError(f"text={self.text!r} names a column twice. Name each column once.")
+        for name, columns in ("text", self.texts), ("keep", self.keep):
+            for column in columns:
+                if columns.count(column) > 1:
+                    raise ValueError(
+                        f"{name}={column!r} names a column twice. Name each column once."
+                    )
         check_choice("missing", self.missing, get_args(Missing))
+        encoding = encoding_named(self.encoding)
         form = self.form or kind_of(source, texts=True)
         if form not in FORMS:
             ends = ", ".join(FORM_OF)
             raise ValueError(
                 f"{source.name}: the format can't be recognised, because the name does not end in "
                 f"one of {ends}. Pass format='tsv', or another of {', '.join(FORMS)}."
+            )
+        if form == "parquet" and encoding != "utf-8":
+            raise ValueError(
+                f"{source.name}: encoding={self.encoding!r} is not for parquet files, whose text "
+                "is UTF-8. Leave it out, or read these files alone."
             )
         return form  # type: ignore[return-value]
 
@@ -98,11 +115,13 @@ class DocumentForm:
     @property
     def columns(self) -> list[str]:
         """The columns of a table that are read, those of the text first."""
-        return [*self.texts, self.label] if self.labelled else self.texts
+        labels = [self.label] if self.labelled else []
+        return list(dict.fromkeys([*self.texts, *labels, *self.keep]))
 
     def no_column(self, column: str, among: list[str]) -> str:
         """Return the message for a column that does not exist."""
-        argument = "text" if column in self.texts else "label"
+        is_label = self.labelled and column == self.label
+        argument = "text" if column in self.texts else "label" if is_label else "keep"
         # Quotes make spaces around a name visible.
         names = [each if each.strip() == each != "" else repr(each) for each in among[:20]]
         found = ", ".join(each if len(each) <= 40 else f"{each[:40]}..." for each in names)

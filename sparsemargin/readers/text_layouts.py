@@ -81,13 +81,14 @@ def layout_of_tsv(text: bytes, how: DocumentForm) -> Layout | None:
         return None
     record = _first_record(text[:_LONGEST_NAMES])
     names = _names(record, "\t")
-    is_label = not how.labelled and word_of(names[0]) in (how.classes or ())
+    is_label = not (how.labelled or how.keep) and word_of(names[0]) in (how.classes or ())
     if set(how.columns) <= set(names) and not is_label:
         return Layout("\t", names)
     lower = {name.lower() for name in names}
     given = {*how.texts, how.label} - {"text", "label"}
     known = _LABEL_NAMES | _TEXT_NAMES | _OTHER_NAMES
     are_names = lower & _TEXT_NAMES and len(names) > 1 and (lower & _LABEL_NAMES or lower <= known)
+    are_names = are_names or (bool(how.keep) and set(how.texts) <= set(names))
     if given.intersection(how.columns) or are_names:
         missing = next(name for name in how.columns if name not in names)
         raise ValueError(how.no_column(missing, names))

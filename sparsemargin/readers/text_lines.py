@@ -69,14 +69,15 @@ class Verdict(NamedTuple):
 
 class Parsed(NamedTuple):
     """The texts of a block; the labels of all texts, end to end, and the number of labels of each;
-    the line of each text, unless each line has one text; and the verdict on the labels, if one was
-    needed."""
+    the line of each text, unless each line has one text; the verdict on the labels, if one was
+    needed; and the values of each kept column."""
 
     texts: Sequence[str]
     labels: list[str]
     counts: Any
     rows: Any = slice(None)
     verdict: Verdict | None = None
+    kept: tuple[list[Any], ...] = ()
 
 
 class LineError(Exception):
@@ -109,8 +110,9 @@ def content_of(block: TextBlock, *, as_lines: bool) -> bytes:
 
 def not_utf8(block: TextBlock, error: UnicodeDecodeError) -> ValueError:
     return ValueError(
-        f"{block.place_at(error.start)}: byte {error.object[error.start]:#04x} is not UTF-8. Make "
-        "it UTF-8: iconv -f LATIN1 -t UTF-8 FILE > NEW, with the encoding of the file."
+        f"{block.place_at(error.start)}: byte {error.object[error.start]:#04x} is not UTF-8. Pass "
+        "the encoding of the file, such as encoding='latin-1', or make it UTF-8: "
+        "iconv -f LATIN1 -t UTF-8 FILE > NEW."
     )
 
 
@@ -330,6 +332,7 @@ def parse_jsonl(lines: BlockLines, how: DocumentForm) -> Parsed:
     """Split lines ``{"text": "...", "label": "..."}``, whose labels may be lists. Lines of white
     space are skipped, as usual for JSON lines."""
     texts, labels, rows = [list[Any]() for _ in how.texts], list[Any](), list[int]()
+    kept = tuple(list[Any]() for _ in how.keep)
     for row, line in enumerate(lines):
         if not line.strip():
             continue
@@ -349,15 +352,16 @@ def parse_jsonl(lines: BlockLines, how: DocumentForm) -> Parsed:
                 "the line is not a JSON object. jq -c '.[]' writes the objects of a list as lines.",
             )
         for name in how.columns:
-            if name not in record and (name == how.label or how.missing == "error"):
+            is_label = how.labelled and name == how.label
+            if name not in record and (is_label or how.missing == "error"):
                 raise LineError(row, how.no_column(name, list(record)))
-        for values, name in zip(texts, how.texts, strict=True):
+        for values, name in zip([*texts, *kept], [*how.texts, *how.keep], strict=True):
             values.append(record.get(name))
         if how.labelled:
             labels.append(record[how.label])
     try:
         parsed = parse_values(texts, labels, how)
-        return parsed._replace(rows=np.array(rows, int)[parsed.rows])
+        return parsed._replace(rows=np.array(rows, int)[parsed.rows], kept=kept)
     except LineError as error:
         raise LineError(rows[error.row], str(error)) from None
 

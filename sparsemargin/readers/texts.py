@@ -15,6 +15,7 @@ import numpy as np
 from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.rows.parts import pointers_of
 from sparsemargin._heavy import scipy_sparse
+from sparsemargin.files.encodings import encoding_named
 from sparsemargin.files.sources import Source, TextBlock
 from sparsemargin.models.inputs.label_table import LabelTable, number_of
 from sparsemargin.readers import text_layouts
@@ -78,7 +79,7 @@ def pieces(source: Source, how: DocumentForm) -> Iterator[Piece]:
         yield from _pieces_of_table(tables, source.name, batches, how)
         return
     free = list[bytearray]()
-    blocks, layout = numbered(source.blocks(free)), None
+    blocks, layout = numbered(source.blocks(free, encoding_named(how.encoding))), None
     if form in ("csv", "tsv"):
         first = next(blocks, None)
         if first is None:
@@ -96,6 +97,12 @@ def pieces(source: Source, how: DocumentForm) -> Iterator[Piece]:
         batches = tables.batches_of_csv(source.name, form, blocks, layout, how)
         yield from _pieces_of_table(tables, source.name, batches, how)
         return
+    if how.keep and form != "jsonl":
+        raise ValueError(
+            f"{source.name}: a {form} file without column names has no column {how.keep[0]!r}. "
+            f"Leave keep={how.keep[0]} out, or write the texts to a table: .csv, .jsonl, .parquet, "
+            "or .tsv with the names of the columns in its first line."
+        )
     for block in blocks:
         yield partial(_of_lines, block, form, how, free)
 
@@ -285,5 +292,5 @@ class DocumentCorpus(Corpus):
         return LabelledRows(
             X.data, X.indices, X.indptr, codes, start,
             lowest=int(X.indices.min(initial=0)), highest=int(X.indices.max(initial=-1)),
-            consumed=consumed, origin=documents.origin,
+            consumed=consumed, origin=documents.origin, kept=documents.parsed.kept,
         )  # fmt: skip

@@ -248,8 +248,9 @@ class TextClassifier(ClassifierMixin, SavedEstimator):
         return self.keep(vectorizer, classifier)
 
     def fit_files(
-        self, paths: Any, *, format: Any = None, label: str = "label", **options: Any
-    ) -> Self:
+        self, paths: Any, *, format: Any = None, label: str = "label", encoding: str = "utf-8",
+        **options: Any,
+    ) -> Self:  # fmt: skip
         """Fit to files of texts and labels, which are read block by block.
 
         Features are hashed: words, word pairs and character n-grams, in as many columns as the size
@@ -263,6 +264,8 @@ class TextClassifier(ClassifierMixin, SavedEstimator):
             Format of the files. None: it follows from the extension of each file.
         label : str, default="label"
             Column of tables with the label. The column of the text is `text`, "text" by default.
+        encoding : str, default="utf-8"
+            Encoding of the files, as for `fit_text`.
         **options
             `classes`, `positive`, `multilabel`, `cache`, `memory_limit`, and `init_model`, as for
             `fit_svmlight`.
@@ -281,7 +284,7 @@ class TextClassifier(ClassifierMixin, SavedEstimator):
             If a file is a table and pyarrow is not installed.
         """
         columns = self.text if isinstance(self.text, str) else tuple(self.text or ("text",))
-        form = DocumentForm(format, columns, label, missing=self.missing)
+        form = DocumentForm(format, columns, label, missing=self.missing, encoding=encoding)
         before, first = parts_of(options.get("init_model"))
         vectorizer = self.features
         if isinstance(vectorizer, str):

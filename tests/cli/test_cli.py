@@ -166,7 +166,7 @@ def test_unusable_files_are_reported_in_one_line(folder, command, words):
 
 def test_traceback_option_shows_tracebacks(monkeypatch):
     assert isinstance(run("info", "no", "--traceback", code=1).exception, FileNotFoundError)
-    monkeypatch.setattr("sparsemargin.cli.info.kind_of", lambda *given: 1 / 0)
+    monkeypatch.setattr("sparsemargin.cli.info.kind_of", lambda *given, **how: 1 / 0)
     told = run("info", "train.svm", code=1).stderr
     assert told.startswith("Error: An error inside sparsemargin, ZeroDivisionError")
     monkeypatch.setenv("SPARSEMARGIN_TRACEBACK", "1")

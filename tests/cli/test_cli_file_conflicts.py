@@ -18,7 +18,17 @@ from sparsemargin.files.distinct import Named, SameFileError, check_distinct
 COMMANDS = {name: import_module(f"sparsemargin.cli.{name}").command for name in _COMMANDS}
 
 # Options with free text that is not the name of a file.
-NO_FILES = {"classes", "positive", "text", "layer", "var", "dask", *ALL_PARAMETERS}
+NO_FILES = {
+    "classes",
+    "positive",
+    "text",
+    "keep",
+    "encoding",
+    "layer",
+    "var",
+    "dask",
+    *ALL_PARAMETERS,
+}
 # The command and options that may name the same model file, which is trained in place.
 IN_PLACE = ("train", "output", "init_model")
 

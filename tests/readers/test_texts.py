@@ -265,7 +265,7 @@ def test_late_class_is_learned(tmp_path, monkeypatch):
         ("a.jsonl", b'{"text": "\\ud800"}\n', "line 1: the line is not JSON ('utf-8' codec"),
         ("a.jsonl", b"[" * 100_000, "line 1: the line is not JSON (maximum recursion"),
         ("a.jsonl", b"[{}]\n", "line 1: the line is not a JSON object. jq -c '.[]' writes"),
-        ("a.tsv", b"ham\tx\nspam\t\xff\n", "a.tsv, line 2: byte 0xff is not UTF-8. Make it"),
+        ("a.tsv", b"ham\tx\nspam\t\xff\n", "a.tsv, line 2: byte 0xff is not UTF-8. Pass"),
         ("a.tsv", b"ham\tx\n\ty\n", "a.tsv, line 2: '\\ty' has no label. Write"),
         ("a.doc", b"", "a.doc: the format can't be recognised, .*format="),
         ("a.tsv", b"", "a.tsv has no rows"),
@@ -577,7 +577,7 @@ def test_csv_delimiter_is_taken_from_the_header(tmp_path, delimiter):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"label,text\nspam,x\nham,\xfc\n", "line 3: byte 0xfc is not UTF-8. Make it UTF-8: iconv"),
+        (b"label,text\nspam,x\nham,\xfc\n", "line 3: byte 0xfc is not UTF-8. Pass the encoding"),
         (b"label,text\nspam,x\nham,y, z\n", "row 2: Expected 2 columns, got 3.*Quote texts that"),
         (
             b"spam,x\nham,y\n",
