@@ -5,6 +5,7 @@ import datetime
 import gzip
 import io
 import json
+import subprocess
 import tracemalloc
 from decimal import Decimal
 from pathlib import Path
@@ -14,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from problems.command_line import run
+from problems.command_line import process, run
 
 TRAINING = "spam\tcheap pills\nham\tlunch at noon\nspam\tcheap watches\nham\tsee you at noon\n" * 20
 
@@ -94,6 +95,25 @@ def test_kept_columns_stand_beside_all_kinds_of_output(model):
         found = objects(model, path, *option, "--keep", "id")
         assert [each.pop("id") for each in found] == [f"{i:04}" for i in range(40)]
         assert found == objects(model, path, *option)
+
+
+def test_parts_of_a_block_keep_their_rows(model, monkeypatch):
+    # The outputs of a block are computed in parts if they would take too much memory.
+    path = written("t.csv", table_of(100))
+    expected = objects(model, path, "--keep", "id", "--keep", "note")
+    monkeypatch.setattr("sparsemargin.streaming.predict._OUTPUTS_PER_PART", 7)
+    assert objects(model, path, "--keep", "id", "--keep", "note") == expected
+    assert [each["id"] for each in expected] == [f"{i:04}" for i in range(100)]
+
+
+def test_standard_input_has_columns(model):
+    path = written("t.csv", table_of(40))
+    given = Path(path).read_bytes()
+    command = process(
+        "predict", model, "-", "--format", "csv", "--keep", "id", stdin=subprocess.PIPE
+    )
+    printed = command.communicate(given)[0]
+    assert printed == run("predict", model, path, "--keep", "id").stdout_bytes
 
 
 def test_names_that_predictions_have_get_a_prefix(model):
