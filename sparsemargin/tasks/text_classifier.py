@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
-from typing import Any, NamedTuple, Self, get_args
+from typing import Any, Self, get_args
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
@@ -17,9 +17,6 @@ from sparsemargin._engine.state import require
 from sparsemargin.estimators.auto import fit_rows
 from sparsemargin.estimators.classifiers import CLASSIFIERS, as_classifier
 from sparsemargin.estimators.validation import check_labels
-from sparsemargin.evaluation.explainer import Explanation
-from sparsemargin.evaluation.explanations import explain_row
-from sparsemargin.evaluation.weights import top_features
 from sparsemargin.files.sources import open_sources
 from sparsemargin.models import find_algorithm
 from sparsemargin.models.fitted.new_classes import with_classes
@@ -28,9 +25,9 @@ from sparsemargin.models.pipelines import parts_of
 from sparsemargin.readers.text_forms import DocumentForm, Missing
 from sparsemargin.streaming.learn_texts import learn_documents, vectorizer_for
 from sparsemargin.streaming.report import ProgressLines
+from sparsemargin.tasks.insights import TextInsights
 from sparsemargin.tasks.saved import SavedEstimator
 from sparsemargin.tasks.tables import labels_in, texts_in
-from sparsemargin.tasks.unknown_words import unknown_shares
 from sparsemargin.text.analysis import sizes_of, without_arrow
 from sparsemargin.text.defaults import (
     default_hashing,
@@ -43,33 +40,11 @@ from sparsemargin.text.defaults import (
 _FEATURES = ("auto", "words", "hashed")
 
 
-class ConfidentError(NamedTuple):
-    """A text with a wrong prediction, as returned by `TextClassifier.most_confident_errors`.
-
-    Attributes
-    ----------
-    row : int
-        Number of the text, from 0.
-    text : str
-    label : object
-        The true class.
-    predicted : object
-    confidence : float
-        Probability of the predicted class, or its output if the model has no probabilities.
-    """
-
-    row: int
-    text: str
-    label: Any
-    predicted: Any
-    confidence: float
-
-
 def _has_probabilities(model: TextClassifier) -> bool:
     return not hasattr(model, "pipeline_") or model.classifier_.check_probabilities()
 
 
-class TextClassifier(ClassifierMixin, SavedEstimator):
+class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
     """A classifier of texts: a vectorizer and a linear classifier that is chosen for its rows.
 
     By default, the features are words, word pairs and character n-grams, and the classifier is AROW
@@ -315,7 +290,7 @@ class TextClassifier(ClassifierMixin, SavedEstimator):
         """Predict the class, or the labels, of each text. See `AROWClassifier.predict`."""
         if "pipeline_" not in vars(self):
             check_is_fitted(self)
-        return self.pipeline_.predict(self._texts(X))
+        return self.pipeline_.predict(self.texts_of(X))
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the outputs for each text. See `AROWClassifier.decision_function`."""
@@ -345,76 +320,6 @@ class TextClassifier(ClassifierMixin, SavedEstimator):
         rows = self._rows(X)
         return self.classifier_.score(rows, labels_in(X, y), sample_weight)
 
-    def explain(self, text: str, *, labels: Any = None) -> list[Explanation]:
-        """Compute the contribution of each term of a text to the output of its predicted class.
-
-        Parameters
-        ----------
-        text : str
-        labels : class, or sequence of classes, default=None
-            Classes to explain. None: the predicted class or labels.
-
-        Returns
-        -------
-        list of Explanation
-            One for each class. ``print`` shows it as a table, `Explanation.to_frame` returns a
-            DataFrame, and notebooks show the text with its words marked.
-        """
-        check_is_fitted(self)
-        found = explain_row(self.pipeline_, text, labels=labels)
-        return [each._replace(text=text) for each in found]
-
-    def top_features(self, top: int = 10) -> dict[Any, list[tuple[str, float]]]:
-        """Find the terms with the largest weights for each class. See
-        `sparsemargin.evaluation.top_features`."""
-        check_is_fitted(self)
-        return top_features(self.pipeline_, top)
-
-    def most_confident_errors(self, X: Any, y: Any, n: int = 10) -> list[ConfidentError]:
-        """Find the wrong predictions of which the model is most confident: wrong labels, often.
-
-        Parameters
-        ----------
-        X, y
-            Texts and their classes, as for `fit`. They should not have been used in training.
-        n : int, default=10
-            Largest number of errors to return.
-
-        Returns
-        -------
-        list of ConfidentError
-            The most confident error first. ``pandas.DataFrame(errors)`` makes a table of it.
-        """
-        labels = np.asarray(labels_in(X, y), dtype=object)
-        texts = list(without_arrow(self._texts(X)))
-        predicted = self.predict(texts) if len(texts) else np.zeros(0)
-        if labels.shape != (len(texts),) or getattr(predicted, "ndim", 2) != 1:
-            raise ValueError("y must have one class for each text, and the model one for each row.")
-        wrong = np.flatnonzero(predicted.astype(object) != labels)
-        if not len(wrong):
-            return []
-        chosen = [texts[i] for i in wrong]
-        outputs = getattr(self, "predict_proba", self.decision_function)(chosen)
-        confidence = np.abs(outputs) if outputs.ndim == 1 else outputs.max(axis=1)
-        order = np.argsort(-confidence, kind="stable")[:n]
-        return [
-            ConfidentError(int(i), texts[i], labels[i], predicted[i], float(confidence[at]))
-            for at, i in zip(order, wrong[order], strict=True)
-        ]
-
-    def unknown_share(self, X: Any) -> np.ndarray:
-        """Return the share of the words of each text that did not occur in training.
-
-        A mean that rises over time shows that the texts have changed.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), float64
-            From 0 to 1; 0 for a text without words.
-        """
-        check_is_fitted(self)
-        return unknown_shares(self.vectorizer_, self.classifier_, self._texts(X))
-
     def check_restored(self, first: Any) -> None:
         names = [self.text] if isinstance(self.text, str) else self.text or []
         sound = isinstance(names, list) and all(isinstance(each, str) for each in names)
@@ -436,13 +341,13 @@ class TextClassifier(ClassifierMixin, SavedEstimator):
             print(f"TextClassifier has used {first!r} and {classifier!r}")
         return super().keep(first, classifier)
 
-    def _texts(self, X: Any) -> Any:
+    def texts_of(self, X: Any) -> Any:
         """Return the texts of `X` for a prediction."""
         return texts_in(X, self.text, self.missing)[0]
 
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self)
-        return self.vectorizer_.transform(self._texts(X))
+        return self.vectorizer_.transform(self.texts_of(X))
 
     def _training_texts(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
         """Return the texts, labels and weights without the rows that are left out."""

@@ -1,0 +1,155 @@
+"""Explanations of a model of texts, its wrong predictions, and words that it has not met."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils import murmurhash3_32
+from sklearn.utils.validation import check_is_fitted
+
+from sparsemargin.estimators.classifiers import Classifier
+from sparsemargin.evaluation.explainer import Explanation
+from sparsemargin.evaluation.explanations import explain_row
+from sparsemargin.evaluation.weights import top_features
+from sparsemargin.tasks.tables import labels_in
+from sparsemargin.text import CountVectorizer
+from sparsemargin.text.analysis import without_arrow
+
+# Parameters by which a vectorizer splits texts into words.
+_SPLITTING = "token_pattern", "lowercase", "strip_accents", "stop_words", "encoding", "decode_error"
+
+
+class ConfidentError(NamedTuple):
+    """A text with a wrong prediction, as returned by `TextClassifier.most_confident_errors`.
+
+    Attributes
+    ----------
+    row : int
+        Number of the text, from 0.
+    text : str
+    label : object
+        The true class.
+    predicted : object
+    confidence : float
+        Probability of the predicted class, or its output if the model has no probabilities.
+    """
+
+    row: int
+    text: str
+    label: Any
+    predicted: Any
+    confidence: float
+
+
+class TextInsights:
+    """The methods of `TextClassifier` that show what it has learned."""
+
+    pipeline_: Any
+    vectorizer_: Any
+    classifier_: Any
+    texts_of: Any
+    predict: Any
+    decision_function: Any
+
+    def explain(self, text: str, *, labels: Any = None) -> list[Explanation]:
+        """Compute the contribution of each term of a text to the output of its predicted class.
+
+        Parameters
+        ----------
+        text : str
+        labels : class, or sequence of classes, default=None
+            Classes to explain. None: the predicted class or labels.
+
+        Returns
+        -------
+        list of Explanation
+            One for each class. ``print`` shows it as a table, `Explanation.to_frame` returns a
+            DataFrame, and notebooks show the text with its words marked.
+        """
+        check_is_fitted(self)
+        found = explain_row(self.pipeline_, text, labels=labels)
+        return [each._replace(text=text) for each in found]
+
+    def top_features(self, top: int = 10) -> dict[Any, list[tuple[str, float]]]:
+        """Find the terms with the largest weights for each class. See
+        `sparsemargin.evaluation.top_features`."""
+        check_is_fitted(self)
+        return top_features(self.pipeline_, top)
+
+    def most_confident_errors(self, X: Any, y: Any, n: int = 10) -> list[ConfidentError]:
+        """Find the wrong predictions of which the model is most confident: wrong labels, often.
+
+        Parameters
+        ----------
+        X, y
+            Texts and their classes, as for `fit`. They should not have been used in training.
+        n : int, default=10
+            Largest number of errors to return.
+
+        Returns
+        -------
+        list of ConfidentError
+            The most confident error first. ``pandas.DataFrame(errors)`` makes a table of it.
+        """
+        labels = np.asarray(labels_in(X, y), dtype=object)
+        texts = list(without_arrow(self.texts_of(X)))
+        predicted = self.predict(texts) if len(texts) else np.zeros(0)
+        if labels.shape != (len(texts),) or getattr(predicted, "ndim", 2) != 1:
+            raise ValueError("y must have one class for each text, and the model one for each row.")
+        wrong = np.flatnonzero(predicted.astype(object) != labels)
+        if not len(wrong):
+            return []
+        chosen = [texts[i] for i in wrong]
+        outputs = getattr(self, "predict_proba", self.decision_function)(chosen)
+        confidence = np.abs(outputs) if outputs.ndim == 1 else outputs.max(axis=1)
+        order = np.argsort(-confidence, kind="stable")[:n]
+        return [
+            ConfidentError(int(i), texts[i], labels[i], predicted[i], float(confidence[at]))
+            for at, i in zip(order, wrong[order], strict=True)
+        ]
+
+    def unknown_share(self, X: Any) -> np.ndarray:
+        """Return the share of the words of each text that did not occur in training.
+
+        A mean that rises over time shows that the texts have changed.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), float64
+            From 0 to 1; 0 for a text without words.
+        """
+        check_is_fitted(self)
+        return unknown_shares(self.vectorizer_, self.classifier_, self.texts_of(X))
+
+
+def unknown_shares(vectorizer: Any, classifier: Classifier, texts: Any) -> np.ndarray:
+    """Return the share of unknown words of each text, shape (n_texts,), float64.
+
+    A word is known if it is in the vocabulary, or if its hashed column has a weight.
+    """
+    words = vectorizer
+    if hasattr(vectorizer, "fitted_vectorizers"):
+        words = vectorizer.fitted_vectorizers()[0]
+    if getattr(words, "analyzer", None) != "word" or words.ngram_range[0] != 1:
+        raise ValueError("unknown_share needs features of single words.")
+    splitting = {name: getattr(words, name) for name in _SPLITTING}
+    counter = CountVectorizer(**splitting, preprocessor=words.preprocessor,
+                              tokenizer=words.tokenizer, dtype=np.float64)  # fmt: skip
+    texts = list(texts)
+    try:
+        counts = counter.fit_transform(texts)
+    except ValueError:
+        # The vectorizer reports other errors than the absence of words itself.
+        words.transform(texts)
+        return np.zeros(len(texts))
+    terms = counter.get_feature_names_out()
+    if hasattr(words, "n_features"):
+        hashes = [murmurhash3_32(term) for term in terms.tolist()]
+        columns = np.abs(np.array(hashes, dtype=np.int64)) % words.n_features
+        weights = abs(classifier.fitted.weights_of(columns))
+        known = np.asarray(weights.sum(axis=0)).ravel() > 0
+    else:
+        known = np.array([term in words.vocabulary_ for term in terms.tolist()])
+    total = np.asarray(counts.sum(axis=1)).ravel()
+    return (counts @ ~known) / np.maximum(total, 1)
