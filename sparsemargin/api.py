@@ -290,16 +290,23 @@ def fit_text(
     >>> model.predict(["cheap lunch pills"]).tolist()
     ['spam']
     """
-    check_arguments(texts, y, text, params)
     init_model = params.get("init_model")
     if y is not None and init_model is not None:
-        given = vectorizer, algo, text, verbose
-        if any(given) or len(params) > 1 or not isinstance(init_model, TextClassifier):
+        given = vectorizer, algo, text, verbose, format, missing != "error", encoding != "utf-8"
+        if not isinstance(init_model, TextClassifier):
             raise ValueError(
-                "init_model is a fitted TextClassifier that learning goes on with, by its own "
-                "vectorizer, algorithm and parameters. Pass no other argument with it."
+                f"init_model must be a fitted TextClassifier, got {type(init_model).__name__}. Fit "
+                "one by fit_text."
+            )
+        if any(given) or len(params) > 1:
+            raise ValueError(
+                "A fit with init_model has the vectorizer, algorithm and parameters of init_model. "
+                "Pass no others."
             )
         return deepcopy(init_model).partial_fit(texts, y, sample_weight=sample_weight)
+    check_arguments(texts, y, params)
+    if y is None and text is None:
+        text = "text"
     own, options, params = split_options(params, in_files=y is None)
     model = TextClassifier(
         text=text, algo=algo, features="auto" if vectorizer is None else vectorizer,

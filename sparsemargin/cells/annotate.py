@@ -68,7 +68,7 @@ def annotate(
     layer: str | None = None,
     normalize: Values = "auto",
     var: str | None = None,
-    match: Match = "exact",
+    match: Match | None = None,
 ) -> CellTypes | None:
     r"""Predict the types of cells. Genes are matched by name.
 
@@ -102,13 +102,13 @@ def annotate(
         in names are escaped, as ``\\``, ``\t``, ``\n`` and ``\x00``, and names with quotes are
         quoted, as `csv` does.
     layer : str, default=None
-        As for `CellClassifier`.
+        As for `CellClassifier`. None: that of the model, if it is a CellClassifier.
     normalize : {"auto", "counts", None}, default="auto"
         "auto": the scale of the values is recognised. Counts, logarithms of normalised counts and
         normalised counts are converted to the scale of the training cells. "counts": the values
         are counts, which need not be whole (estimated counts). None: values are not converted.
     var, match
-        As for `CellClassifier`.
+        As for `CellClassifier`. None: those of the model, if it is a CellClassifier.
 
     Returns
     -------
@@ -130,6 +130,10 @@ def annotate(
     """
     learner, how = cell_model(model)
     check_real("threshold", threshold, 0, 1)
+    if not isinstance(key_added, str):
+        raise ValueError(f"key_added must be the name of a column, got {key_added!r}.")
+    if min_share and majority_voting is None:
+        raise ValueError("min_share is for clusters. Pass majority_voting, or leave min_share out.")
     learner.check_probabilities()
     if proba and (output is not None or not hasattr(adata, "obs_names")):
         raise ValueError(
@@ -137,7 +141,7 @@ def annotate(
         )
     voting = None if majority_voting is None else Voting.of(adata, majority_voting, min_share)
     names = np.array([label_text(each) for each in learner.classes_.tolist()], dtype=object)
-    form, kept = CellForm(layer, var, match, normalize), list[np.ndarray]()
+    form, kept = form_for(model, layer, var, match, normalize), list[np.ndarray]()
     with form.open(adata) as cells:
         blocks: Iterable[PredictedCells] = predicted_cells(learner, how, cells, form)
         if voting is not None:
@@ -150,14 +154,26 @@ def annotate(
             write_types(parts, output)
             return None
         types = CellTypes(*map(np.concatenate, zip(*parts, strict=True)))
+    if proba:
+        frame = type(adata.obs)(np.concatenate(kept), index=adata.obs_names, columns=names)
+        adata.obsm[f"{key_added}_proba"] = frame
     if hasattr(adata, "obs_names"):
         adata.obs[key_added] = types.predicted
         adata.obs[key_added] = adata.obs[key_added].astype("category")
         adata.obs[f"{key_added}_confidence"] = types.confidence
-    if proba:
-        frame = type(adata.obs)(np.concatenate(kept), index=adata.obs_names, columns=names)
-        adata.obsm[f"{key_added}_proba"] = frame
     return types
+
+
+def form_for(
+    model: Any, layer: str | None, var: str | None, match: Match | None, values: Values = "auto"
+) -> CellForm:
+    """Return the settings for reading cells. None stands for the setting of a CellClassifier."""
+    return CellForm(
+        getattr(model, "layer", None) if layer is None else layer,
+        getattr(model, "var", None) if var is None else var,
+        match or getattr(model, "match", None) or "exact",
+        values,
+    )
 
 
 def cell_model(model: Any) -> tuple[Any, CellNormalizer]:

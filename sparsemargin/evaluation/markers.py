@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin.cells.annotate import cell_model
-from sparsemargin.cells.genes import CellForm, Match, columns_in
+from sparsemargin.cells.annotate import cell_model, form_for
+from sparsemargin.cells.genes import Match, columns_in
 from sparsemargin.evaluation.vectors import vectors_by_class
 from sparsemargin.models.inputs.labels import label_text
 
@@ -21,7 +21,7 @@ def marker_genes(
     *,
     top: int = 20,
     var: str | None = None,
-    match: Match = "exact",
+    match: Match | None = None,
     groupby: str = "sparsemargin",
     key_added: str = "rank_genes_groups",
 ) -> Any:
@@ -68,8 +68,9 @@ def marker_genes(
     deviations, genes = normalizer.deviations_, normalizer.get_feature_names_out()
     known = np.arange(len(genes))
     if adata is not None:
-        with CellForm(var=var, match=match).open(adata) as [cells]:
-            found = columns_in(cells, genes, CellForm(var=var, match=match))
+        form = form_for(model, None, var, match)
+        with form.open(adata) as [cells]:
+            found = columns_in(cells, genes, form)
         at = np.flatnonzero(found >= 0)
         at = at[np.argsort(found[at])]
         known, genes = found[at], np.asarray(adata.var_names, dtype=object)[at]

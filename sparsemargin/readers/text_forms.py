@@ -6,11 +6,13 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+import numpy as np
+
 from sparsemargin._checks import check_choice
 from sparsemargin.files.encodings import encoding_named
 from sparsemargin.files.kinds import FORM_OF, FORMS, TextForm, kind_of
 from sparsemargin.files.sources import Source
-from sparsemargin.models.inputs.label_values import file_labels
+from sparsemargin.models.inputs.label_values import file_labels, is_missing
 
 #: Treatment of missing texts, see `DocumentForm`.
 Missing = Literal["error", "empty", "drop"]
@@ -31,6 +33,23 @@ def is_list(label: str) -> bool:
     (True, True, False)
     """
     return _LIST.fullmatch(label.strip()) is not None
+
+
+def fill_missing(
+    columns: list[list[Any]], missing: Missing
+) -> tuple[list[list[Any]], np.ndarray | None]:
+    """Return text columns with "" in place of missing values, and the rows to keep.
+
+    The rows are a mask of shape (n_rows,). None keeps all rows. Only "drop" leaves rows out: those
+    without a text in any column.
+    """
+    absent = [np.array(list(map(is_missing, values)), dtype=bool) for values in columns]
+    columns = [
+        ["" if is_missing(value) else value for value in values] if found.any() else values
+        for values, found in zip(columns, absent, strict=True)
+    ]
+    without = np.logical_and.reduce(absent)
+    return columns, ~without if missing == "drop" and without.any() else None
 
 
 @dataclass(frozen=True)

@@ -21,12 +21,11 @@ from sparsemargin.models.inputs.label_values import (
     NotALabelError,
     file_text,
     is_indicator,
-    is_missing,
     quoted_value,
     spaced_label,
 )
 from sparsemargin.readers.svmlight import SEVERAL_LABELS
-from sparsemargin.readers.text_forms import DocumentForm, is_list
+from sparsemargin.readers.text_forms import DocumentForm, fill_missing, is_list
 from sparsemargin.text.analysis import Parts
 
 # Largest weight of a word or a text in Vowpal Wabbit's format, which repeats it that many times.
@@ -181,38 +180,35 @@ def end_to_end(labels: list[list[str]]) -> tuple[list[str], np.ndarray]:
 def parse_values(columns: list[list[Any]], labels: list[Any], how: DocumentForm) -> Parsed:
     """Return texts and labels from the values of columns. A `LineError` names the row of a value
     that is missing or invalid."""
-    texts, rows = _joined(columns, how)
+    kept = None
+    if how.missing != "error":
+        columns, kept = fill_missing(columns, how.missing)
+    columns = [
+        values if set(map(type, values)) == {str}
+        else list(_converted(values, name, file_text, EMPTY))
+        for name, values in zip(how.texts, columns, strict=True)
+    ]  # fmt: skip
+    texts = columns[0] if len(columns) == 1 else list(map("\n".join, zip(*columns, strict=True)))
     if not how.labelled:
         return Parsed(texts, *_NO_LABELS)
+    if kept is None:
+        return _with_labels(texts, labels, how)
+    rows = np.flatnonzero(kept)
+    texts, labels = ([values[i] for i in rows.tolist()] for values in (texts, labels))
+    try:
+        return _with_labels(texts, labels, how)._replace(rows=rows)
+    except LineError as error:
+        raise LineError(int(rows[error.row]), str(error)) from None
+
+
+def _with_labels(texts: list[str], labels: list[Any], how: DocumentForm) -> Parsed:
+    """Return texts with the labels in the values of a column."""
     if is_indicator(labels):
         raise LineError(0, f"{how.label!r} {INDICATOR}.")
     found = end_to_end(list(_converted(labels, how.label, how.labels_of, NO_LABEL)))
-    parsed = check_labels(
+    return check_labels(
         Parsed(texts, *found), how, lambda row: LineError(row, NO_LABEL.format(how.label))
     )
-    if rows is None:
-        return parsed
-    starts = np.cumsum(parsed.counts) - parsed.counts
-    kept = [parsed.labels[starts[i] : starts[i] + parsed.counts[i]] for i in rows.tolist()]
-    return Parsed([texts[i] for i in rows.tolist()], *end_to_end(kept), rows)
-
-
-def _joined(columns: list[list[Any]], how: DocumentForm) -> tuple[list[str], np.ndarray | None]:
-    """Return the text of each row, and the rows to keep, None for all."""
-    absent = None
-    for i, (name, values) in enumerate(zip(how.texts, columns, strict=True)):
-        if set(map(type, values)) == {str}:
-            absent = np.zeros(len(values), bool)
-            continue
-        missing = np.array(list(map(is_missing, values)), dtype=bool)
-        if how.missing != "error" and missing.any():
-            values = ["" if is_missing(value) else value for value in values]
-        columns[i] = list(_converted(values, name, file_text, EMPTY))
-        absent = missing if absent is None else absent & missing
-    texts = columns[0] if len(columns) == 1 else list(map("\n".join, zip(*columns, strict=True)))
-    if how.missing == "drop" and absent is not None and absent.any():
-        return texts, np.flatnonzero(~absent)
-    return texts, None
 
 
 def _converted(

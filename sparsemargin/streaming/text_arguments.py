@@ -28,9 +28,9 @@ def split_options(
     return own, options, rest
 
 
-def check_arguments(texts: Any, y: Any, text: Any, params: Mapping[str, Any]) -> None:
+def check_arguments(texts: Any, y: Any, params: Mapping[str, Any]) -> None:
     """Raise a ValueError if texts in memory have no labels or are not a sequence of texts, or if a
-    parameter belongs to a vectorizer. `y` is None for files, and `text` names columns."""
+    parameter belongs to a vectorizer. `y` is None for files."""
     kind, columns = type(texts).__name__, columns_of_table(texts)
     if y is None and columns is not None:
         names = columns if len(columns) == 2 else ["text", "label"]
@@ -43,7 +43,7 @@ def check_arguments(texts: Any, y: Any, text: Any, params: Mapping[str, Any]) ->
         raise ValueError(
             f"texts is a {kind}, and y is missing. Pass the labels: fit_text(texts, y)."
         )
-    if isinstance(texts, Mapping | Set) or (y is not None and (columns is None or not text)):
+    if isinstance(texts, Mapping | Set) or (y is not None and columns is None):
         check_texts("texts", texts)
     _refuse_parameters_of_vectorizers(params, in_files=y is None)
 

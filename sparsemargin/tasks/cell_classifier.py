@@ -27,6 +27,7 @@ from sparsemargin.genomes.cells import CellNormalizer, Normalize, TargetSum, Val
 from sparsemargin.models import Algorithm
 from sparsemargin.models.pipelines import parts_of
 from sparsemargin.readers.cell_files import cells_of
+from sparsemargin.readers.label_tables import named_table
 from sparsemargin.streaming.report import ProgressLines
 from sparsemargin.tasks.saved import SavedEstimator
 
@@ -164,9 +165,9 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
             ``pip install "sparsemargin[cells,zarr]"``. A 10x folder of ``matrix.mtx`` is loaded
             whole. A DataFrame has genes as columns and a row for each cell. A dense or sparse
             matrix of shape (n_cells, n_genes) has no names of genes.
-        y : array-like of shape (n_cells,), default=None
-            Types of the cells, numbers or strings. DataFrames and matrices need it. None: `label`
-            names the types.
+        y : array-like of shape (n_cells,) or str, default=None
+            Types of the cells, numbers or strings. DataFrames and matrices need it. A str names a
+            column of `obs`. None: `label` names the types.
 
         Returns
         -------
@@ -174,8 +175,10 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
 
         Raises
         ------
-        OSError, ModuleNotFoundError
-            If a file is missing, or h5py, which reads it.
+        OSError
+            If a file is missing or can't be read.
+        ModuleNotFoundError
+            If h5py, which reads ``.h5ad`` and ``.h5``, or zarr is not installed.
         ValueError
             If a parameter, a file or a value in it is invalid. For a file, the message names the
             file and the cell.
@@ -203,8 +206,8 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
         form = CellForm(self.layer, self.var, self.match, values)
         cells, classes, label = self._labelled(X, y, form)
         learner = learn_cells(
-            cells, label, form, normalizer, genes=self.genes, batch=self.batch, algo=self.algo,
-            report=ProgressLines() if self.verbose else None, **given,
+            cells, label, form, normalizer, genes=self.genes, batch=self._column("batch"),
+            algo=self.algo, report=ProgressLines() if self.verbose else None, **given,
         )  # fmt: skip
         if classes is not None and not given.keys() & {"positive", "init_model"}:
             learner.fitted.classes = classes  # in the type of y
@@ -260,10 +263,9 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
 
         Parameters, result and errors are those of ``sparsemargin.annotate(model, adata, ...)``,
         such as ``key_added="sparsemargin"``, ``threshold=0.5`` or ``majority_voting="leiden"``.
-        `layer`, `var` and `match` are by default those of the model.
         """
         check_is_fitted(self)
-        return annotate(self, adata, **self._reading() | how)
+        return annotate(self, adata, **how)
 
     def evaluate(self, X: Any, y: Any = None, **how: Any) -> Any:
         """Return precision, recall, F1 and support of each type.
@@ -306,8 +308,10 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
     ) -> tuple[Any, np.ndarray | None, Any]:
         """Return the cells, the classes in the type of y if it is given, and the label. `genes` are
         those of a matrix without names."""
+        if isinstance(y, str) and _is_cells(X):
+            return X, None, y
         if y is None and _is_cells(X):
-            return X, None, self.label
+            return X, None, self._column("label")
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None. X is "
@@ -323,6 +327,19 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
         else:
             cells = cells_of_matrix(X, genes)
         return *with_labels(cells, y), GIVEN_LABELS
+
+    def _column(self, name: str) -> Any:
+        """Return `label` or `batch`. In a loaded model it must be a column, because a file from a
+        stranger must not make the library open another file."""
+        value = getattr(self, name)
+        if not self._is_loaded or (name == "batch" and value is None):
+            return value
+        if not _is_column(value):
+            raise ValueError(
+                f"A loaded model has no table of labels, and {name}={value!r} is not a column of "
+                "obs. Pass y, or fit a new CellClassifier."
+            )
+        return value
 
     def _reading(self) -> dict[str, Any]:
         return {"layer": self.layer, "var": self.var, "match": self.match}
@@ -355,18 +372,24 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
             value = getattr(self, name)
             require(value is None or isinstance(value, str), f"{name} of a CellClassifier is wrong")
         check_choice("match", self.match, get_args(Match))
+        for name in "label", "batch":
+            value = getattr(self, name)
+            sound = value is None or isinstance(value, str)
+            require(sound, f"{name} of a CellClassifier is not a column")
+        self._is_loaded = True
 
     def _plain(self, name: str, value: Any) -> Any:
-        if name in ("label", "batch") and value is not None and not isinstance(value, str):
+        if name in ("label", "batch") and not _is_column(value):
             # A table of labels is needed only for training.
-            return os.fspath(value) if isinstance(value, os.PathLike) else None
+            return None
         if name == "genes" and value is not None and not isinstance(value, str):
             return list(map(str, value))
-        if name == "params" and value is not None:
-            return {key: each for key, each in value.items() if key != "init_model"}
-        return value
+        return super()._plain(name, value)
 
     _first = "normalizer"
+    # Whether the parameters come from a model file.
+    _is_loaded = False
+
     normalizer_ = property(lambda self: self.pipeline_[0], doc="The fitted normalizer.")
     classifier_ = property(lambda self: self.pipeline_[-1], doc="The fitted classifier.")
     classes_ = property(attrgetter("classifier_.classes_"), doc="The cell types, sorted.")
@@ -380,6 +403,11 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = self.normalize is not None
         return tags
+
+
+def _is_column(label: Any) -> bool:
+    """Return whether a label names a column of `obs`, and not a table."""
+    return isinstance(label, str) and named_table(label) is None
 
 
 def _is_cells(X: Any) -> bool:

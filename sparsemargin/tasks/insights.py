@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import murmurhash3_32
 from sklearn.utils.validation import check_is_fitted
 
+from sparsemargin._checks import check_count
 from sparsemargin.estimators.classifiers import Classifier
+from sparsemargin.estimators.validation import check_labels
 from sparsemargin.evaluation.explainer import Explanation
 from sparsemargin.evaluation.explanations import explain_row
 from sparsemargin.evaluation.weights import top_features
-from sparsemargin.tasks.tables import labels_in
+from sparsemargin.tasks.tables import check_lengths, labels_in
 from sparsemargin.text import CountVectorizer
-from sparsemargin.text.analysis import without_arrow
 
 # Parameters by which a vectorizer splits texts into words.
 _SPLITTING = "token_pattern", "lowercase", "strip_accents", "stop_words", "encoding", "decode_error"
@@ -25,8 +27,8 @@ class ConfidentError(NamedTuple):
 
     Attributes
     ----------
-    row : int
-        Number of the text, from 0.
+    position : int
+        Position of the text in X, from 0: ``df.iloc[position]``.
     text : str
     label : object
         The true class.
@@ -35,7 +37,7 @@ class ConfidentError(NamedTuple):
         Probability of the predicted class, or its output if the model has no probabilities.
     """
 
-    row: int
+    position: int
     text: str
     label: Any
     predicted: Any
@@ -52,12 +54,12 @@ class TextInsights:
     predict: Any
     decision_function: Any
 
-    def explain(self, text: str, *, labels: Any = None) -> list[Explanation]:
+    def explain(self, text: Any, *, labels: Any = None) -> list[Explanation]:
         """Compute the contribution of each term of a text to the output of its predicted class.
 
         Parameters
         ----------
-        text : str
+        text : str, or table of one row
         labels : class, or sequence of classes, default=None
             Classes to explain. None: the predicted class or labels.
 
@@ -68,8 +70,11 @@ class TextInsights:
             DataFrame, and notebooks show the text with its words marked.
         """
         check_is_fitted(self)
-        found = explain_row(self.pipeline_, text, labels=labels)
-        return [each._replace(text=text) for each in found]
+        texts = [text] if isinstance(text, str) else self.texts_of(text)
+        if len(texts) != 1:
+            raise ValueError(f"text must be a single text, got {len(texts)}. Pass one of them.")
+        found = explain_row(self.pipeline_, texts[0], labels=labels)
+        return [each._replace(text=texts[0]) for each in found]
 
     def top_features(self, top: int = 10) -> dict[Any, list[tuple[str, float]]]:
         """Find the terms with the largest weights for each class. See
@@ -78,7 +83,9 @@ class TextInsights:
         return top_features(self.pipeline_, top)
 
     def most_confident_errors(self, X: Any, y: Any, n: int = 10) -> list[ConfidentError]:
-        """Find the wrong predictions of which the model is most confident: wrong labels, often.
+        """Find the wrong predictions of which the model is most confident.
+
+        These are often wrong labels.
 
         Parameters
         ----------
@@ -91,26 +98,38 @@ class TextInsights:
         -------
         list of ConfidentError
             The most confident error first. ``pandas.DataFrame(errors)`` makes a table of it.
+
+        Raises
+        ------
+        ValueError
+            If y does not have one class for each text, or the model predicts several labels.
         """
-        labels = np.asarray(labels_in(X, y), dtype=object)
-        texts = list(without_arrow(self.texts_of(X)))
-        predicted = self.predict(texts) if len(texts) else np.zeros(0)
-        if labels.shape != (len(texts),) or getattr(predicted, "ndim", 2) != 1:
-            raise ValueError("y must have one class for each text, and the model one for each row.")
-        wrong = np.flatnonzero(predicted.astype(object) != labels)
+        check_is_fitted(self)
+        n = check_count("n", n, 0, sys.maxsize)
+        labels = check_labels(labels_in(X, y))
+        texts = self.texts_of(X)
+        check_lengths(texts, y=labels)
+        if labels.ndim != 1 or self.classifier_.fitted.many:
+            raise ValueError("Only models with one class for each text have such errors.")
+        if not len(texts):
+            return []
+        predicted = self.predict(texts)
+        wrong = np.flatnonzero(predicted != labels)
         if not len(wrong):
             return []
         chosen = [texts[i] for i in wrong]
         outputs = getattr(self, "predict_proba", self.decision_function)(chosen)
         confidence = np.abs(outputs) if outputs.ndim == 1 else outputs.max(axis=1)
         order = np.argsort(-confidence, kind="stable")[:n]
+        at = wrong[order]
+        names = zip(labels[at].tolist(), predicted[at].tolist(), strict=True)
         return [
-            ConfidentError(int(i), texts[i], labels[i], predicted[i], float(confidence[at]))
-            for at, i in zip(order, wrong[order], strict=True)
+            ConfidentError(int(i), texts[i], label, guess, float(sure))
+            for i, (label, guess), sure in zip(at, names, confidence[order], strict=True)
         ]
 
     def unknown_share(self, X: Any) -> np.ndarray:
-        """Return the share of the words of each text that did not occur in training.
+        """Return the share of the words of each text that are not among the model's features.
 
         A mean that rises over time shows that the texts have changed.
 
@@ -136,7 +155,8 @@ def unknown_shares(vectorizer: Any, classifier: Classifier, texts: Any) -> np.nd
     splitting = {name: getattr(words, name) for name in _SPLITTING}
     counter = CountVectorizer(**splitting, preprocessor=words.preprocessor,
                               tokenizer=words.tokenizer, dtype=np.float64)  # fmt: skip
-    texts = list(texts)
+    if not len(texts):
+        return np.zeros(0)
     try:
         counts = counter.fit_transform(texts)
     except ValueError:

@@ -12,6 +12,10 @@ from sparsemargin.estimators.classifiers import as_classifier
 from sparsemargin.models import Learner
 from sparsemargin.text.pipeline import Pipeline
 
+# Options of a fit that name files or other models. Model files do not hold them, so that a file
+# from a stranger can't make a later fit read or write a file.
+_NAMING_FILES = frozenset({"cache", "checkpoint", "init_model", "made_from", "resume"})
+
 
 class SavedEstimator(BaseEstimator):
     """Base class of estimators that are a pipeline of two steps, `pipeline_`, when they are fitted.
@@ -38,6 +42,9 @@ class SavedEstimator(BaseEstimator):
         name = cls.__name__
         require(isinstance(inner, Pipeline) and len(inner) == 2, f"a {name} has no pipeline")
         require(values.keys() == cls().get_params().keys(), f"a {name} has other parameters")
+        params = values["params"]
+        sound = params is None or (isinstance(params, dict) and not _NAMING_FILES & params.keys())
+        require(sound, f"params of a {name} are not parameters of a classifier")
         model = cls(**values)
         model.check_restored(inner.steps[0][1])
         model.pipeline_ = inner
@@ -58,6 +65,9 @@ class SavedEstimator(BaseEstimator):
         return self
 
     def _plain(self, name: str, value: Any) -> Any:
+        """Return the value of a parameter in the form that a model file holds."""
+        if name == "params" and value is not None:
+            return {key: each for key, each in value.items() if key not in _NAMING_FILES}
         return value
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -6,7 +6,7 @@ column by ``table[name]``, so none of these packages is imported.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, get_args
 
@@ -15,7 +15,12 @@ import numpy as np
 from sparsemargin._checks import check_choice, check_texts, columns_of_table, did_you_mean
 from sparsemargin._engine.messages import warn_user
 from sparsemargin.models.inputs.label_values import is_missing
-from sparsemargin.readers.text_forms import Missing
+from sparsemargin.readers.text_forms import Missing, fill_missing
+
+_REMEDY = (
+    "Pass missing='empty' to use '' in its place, or missing='drop' to leave such rows out of "
+    "training."
+)
 
 
 def column_of(table: Any, name: str, argument: str) -> Any:
@@ -32,25 +37,39 @@ def column_of(table: Any, name: str, argument: str) -> Any:
     columns = columns_of_table(table) or []
     if name not in columns:
         raise ValueError(
-            f"{argument}={name!r} is no column.{did_you_mean(name, columns)} "
-            f"The columns are {_shown(columns)}."
+            f"{argument}={name!r} is not a column.{did_you_mean(name, columns)} "
+            f"The columns are {_shown(columns)}. Pass a table with this column."
         )
     if columns.count(name) > 1:
         raise ValueError(f"The table has several columns {name!r}. Rename all but one of them.")
     if hasattr(table, "collect") and hasattr(table, "collect_schema"):
         raise ValueError("The table is lazy and has no rows yet. Pass table.collect().")
-    return table[name]
+    try:
+        return table[name]
+    except KeyError:
+        raise ValueError(
+            f"The name of column {name!r} is not a str. Rename the columns, with pandas by "
+            "df.columns = df.columns.astype(str)."
+        ) from None
 
 
 def labels_in(table: Any, y: Any) -> Any:
     """Return the labels: the column of the table if `y` is a name, otherwise `y` itself."""
     if not isinstance(y, str):
-        return y
+        return list(y) if isinstance(y, Iterator) else y
     if columns_of_table(table) is None:
         raise ValueError(
-            f"y={y!r} names a column, but X is no table. Pass the labels, one for each text."
+            f"y={y!r} names a column, but X is not a table. Pass the labels, one for each text, or "
+            "pass the table and text=COLUMN."
         )
-    return column_of(table, y, "y")
+    labels = column_of(table, y, "y")
+    at = next((i for i, label in enumerate(as_list(labels)) if is_missing(label)), None)
+    if at is not None:
+        raise ValueError(
+            f"Row {at} of column {y!r} has no label. Leave such rows out, with pandas by "
+            f"df.dropna(subset=[{y!r}])."
+        )
+    return labels
 
 
 def _shown(columns: list[str]) -> str:
@@ -60,7 +79,7 @@ def _shown(columns: list[str]) -> str:
 def texts_in(
     X: Any, text: str | Sequence[str] | None, missing: Missing, *, label: Any = None,
     warn: bool = False,
-) -> tuple[Any, np.ndarray | None]:  # fmt: skip
+) -> tuple[list[str], np.ndarray | None]:  # fmt: skip
     """Return the texts of `X`, and the rows to keep.
 
     Parameters
@@ -77,33 +96,103 @@ def texts_in(
 
     Returns
     -------
-    texts : iterable
-        A text for each row. Iterables other than tables are returned unchanged where possible.
+    texts : list
+        A text for each row.
     kept : ndarray of shape (n_rows,), bool, or None
         None: all rows are kept.
     """
     check_choice("missing", missing, get_args(Missing))
     columns = columns_of_table(X)
     if columns is None:
-        check_texts("X", X)
-        if missing == "error":
-            return X, None
-        return _filled([_as_list(X)], missing)
-    names = _text_columns(text, columns)
-    values = [_as_list(column_of(X, name, "text")) for name in names]
+        _check_collection(X, text)
+        return _of_collection(as_list(X), missing)
+    names = columns_named(text)
+    if not names:
+        raise ValueError(
+            "X is a table, and text does not name the column with the texts. Pass text=COLUMN, or "
+            f"several: text=[COLUMN, COLUMN]. The columns are {_shown(columns)}."
+        )
+    if label in names:
+        raise ValueError(f"y and text name the same column {label!r}. Name two different columns.")
+    values = [as_list(column_of(X, name, "text")) for name in names]
     others = [each for each in columns if each not in names and each != label]
     if warn and others:
         _warn_of_others(_shown(names), _shown(others))
-    if missing == "error":
-        for name, column in zip(names, values, strict=True):
-            at = next((i for i, value in enumerate(column) if is_missing(value)), None)
-            if at is not None:
-                raise ValueError(
-                    f"Row {at} of column {name!r} is {column[at]!r}, and not a text. Pass "
-                    "missing='empty' to use '' in its place, or missing='drop' to leave such rows "
-                    "out of training."
-                )
-    return _filled(values, missing)
+    for name, column in zip(names, values, strict=True):
+        _check_column(name, column, missing)
+    values, kept = fill_missing(values, missing)
+    texts = values[0] if len(values) == 1 else list(map("\n".join, zip(*values, strict=True)))
+    return texts, kept
+
+
+def check_lengths(texts: list[Any], **others: Any) -> None:
+    """Raise a ValueError if an argument does not have one entry for each text."""
+    for name, values in others.items():
+        n = values.shape[0] if getattr(values, "ndim", 0) else len(values)
+        if n != len(texts):
+            raise ValueError(
+                f"X has {len(texts)} texts, and {name} {n} entries. Pass one for each text."
+            )
+
+
+def columns_named(text: str | Sequence[str] | None) -> list[str]:
+    """Return the names of columns in a list, after checking them."""
+    names: Any = [] if text is None else text
+    if isinstance(names, str | Mapping) or not hasattr(names, "__iter__"):
+        names = [names]
+    names = list(names)
+    if not all(isinstance(name, str) for name in names):
+        raise ValueError(f"text must be the name of a column, or a list of names, got {text!r}.")
+    if len(set(names)) < len(names):
+        raise ValueError(f"text={names} names a column several times. Name each column once.")
+    return list(map(str, names))
+
+
+def as_list(values: Any) -> list[Any]:
+    """Return the values of a column or another iterable as a list of Python objects."""
+    return list(values.to_pylist() if hasattr(values, "to_pylist") else values)
+
+
+def _check_collection(X: Any, text: Any) -> None:
+    """Raise a ValueError if `X` is not a table, and not a collection of texts."""
+    check_texts("X", X)
+    names = columns_named(text)
+    index: Any = getattr(X, "index", None)
+    if names and hasattr(index, "tolist") and all(name in index for name in names):
+        raise ValueError("X is one row of a table. Pass a table of one row: df.loc[[label]].")
+
+
+def _of_collection(
+    texts: list[Any], missing: Missing
+) -> tuple[list[Any], np.ndarray | None]:  # fmt: skip
+    """Return the texts of a list, and the rows to keep. See `texts_in`."""
+    if set(map(type, texts)) <= {str}:
+        return texts, None
+    for i, value in enumerate(texts):
+        if missing == "error" and is_missing(value):
+            raise ValueError(f"texts[{i}] is {value!r}, and not a text. {_REMEDY}")
+        if isinstance(value, Mapping):
+            raise ValueError(
+                f"texts[{i}] is a {type(value).__name__}. Pass a table, pandas.DataFrame(X), and "
+                "text=COLUMN."
+            )
+    [texts], kept = fill_missing([texts], missing)
+    return texts, kept
+
+
+def _check_column(name: str, values: list[Any], missing: Missing) -> None:
+    """Raise a ValueError for the first value of a column that is not a text."""
+    if set(map(type, values)) <= {str}:
+        return
+    for row, value in enumerate(values):
+        if is_missing(value):
+            if missing == "error":
+                raise ValueError(f"Row {row} of column {name!r} is {value!r}. {_REMEDY}")
+        elif not isinstance(value, str):
+            raise ValueError(
+                f"Row {row} of column {name!r} is {value!r}, and not a text. Pass another column, "
+                f"or convert it, with pandas by df[{name!r}].astype(str)."
+            )
 
 
 @cache
@@ -111,41 +200,3 @@ def _warn_of_others(names: str, others: str) -> None:
     """Warn of columns without effect. The cache makes that once, and not in each fold of a
     cross-validation."""
     warn_user(f"Only the text in {names} is used. Other columns have no effect: {others}.")
-
-
-def _as_list(values: Any) -> list[Any]:
-    return list(values.to_pylist() if hasattr(values, "to_pylist") else values)
-
-
-def _text_columns(text: str | Sequence[str] | None, columns: list[str]) -> list[str]:
-    names = [text] if isinstance(text, str) else list(text or ())
-    if not names:
-        raise ValueError(
-            "X is a table, and text does not name the column with the texts. Pass text=COLUMN, or "
-            f"several: text=[COLUMN, COLUMN]. The columns are {_shown(columns)}."
-        )
-    if len(set(names)) < len(names):
-        raise ValueError(f"text={names} names a column several times. Name each column once.")
-    return names
-
-
-def _filled(columns: list[list[Any]], missing: Missing) -> tuple[list[Any], np.ndarray | None]:
-    """Return the joined texts of columns, and the rows that have a text. See `texts_in`."""
-    absent = np.array([[is_missing(value) for value in column] for column in columns], dtype=bool)
-    if absent.any():
-        columns = [["" if is_missing(value) else value for value in column] for column in columns]
-    texts = columns[0]
-    if len(columns) > 1:
-        texts = ["\n".join(_as_text(value, i) for value in row)
-                 for i, row in enumerate(zip(*columns, strict=True))]  # fmt: skip
-    if missing == "drop" and absent.any():
-        return texts, ~np.logical_and.reduce(absent)
-    return texts, None
-
-
-def _as_text(value: Any, row: int) -> str:
-    if not isinstance(value, str):
-        raise ValueError(
-            f"Row {row} has {value!r} in a text column, which is no text. Convert it to str."
-        )
-    return value

@@ -27,8 +27,8 @@ from sparsemargin.streaming.learn_texts import learn_documents, vectorizer_for
 from sparsemargin.streaming.report import ProgressLines
 from sparsemargin.tasks.insights import TextInsights
 from sparsemargin.tasks.saved import SavedEstimator
-from sparsemargin.tasks.tables import labels_in, texts_in
-from sparsemargin.text.analysis import sizes_of, without_arrow
+from sparsemargin.tasks.tables import check_lengths, columns_named, labels_in, texts_in
+from sparsemargin.text.analysis import sizes_of
 from sparsemargin.text.defaults import (
     default_hashing,
     default_vectorizer,
@@ -72,8 +72,9 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
         Weights of the classes, as for `AROWClassifier`.
     r : float, default=None
         Regularization of AROW, as for `AROWClassifier`. None: its default.
-    max_iter : int or "auto", default="auto"
-        Number of epochs. "auto": chosen by the number of texts, at least 2.
+    max_iter : int, None or "auto", default="auto"
+        Number of epochs. "auto": chosen by the number of texts, at least 2 for the default `algo`.
+        None: train until an epoch makes no correction, which may never happen.
     random_state : int, RandomState instance or None, default=None
         Seed of the shuffling.
     n_jobs : int, default=None
@@ -161,7 +162,6 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
             `text`. The message names the columns or the row. The model is then unchanged.
         """
         texts, y, sample_weight = self._training_texts(X, y, sample_weight)
-        texts = list(without_arrow(texts))
         vectorizer = self._vectorizer_for(texts)
         rows = vectorizer.fit_transform(texts)
         if hasattr(vectorizer, "remember_terms"):
@@ -202,20 +202,18 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
             classes = self._take_new_classes(y, classes)
             try:
                 self.classifier_.partial_fit(rows, y, classes, sample_weight)
-            except ValueError:
+            except BaseException:
                 if self.classifier_.fitted.classes is not before.classes:
                     self.classifier_.restore(before)
                 raise
             return self
-        vectorizer = hashing_for_batches()
-        if not isinstance(self.features, str):
-            vectorizer = clone(self.features)
-        if self.features == "words" or not hasattr(vectorizer, "n_features"):
+        vectorizer = self._named_vectorizer()
+        vectorizer = hashing_for_batches() if vectorizer is None else vectorizer
+        if not hasattr(vectorizer, "n_features"):
             raise ValueError(
                 f"features={self.features!r} has to read all texts first. For partial_fit, pass "
                 "features='hashed', or call fit before."
             )
-        texts = list(without_arrow(texts))
         learner, params = find_algorithm(self.algo, self._classifier_params())
         classifier = CLASSIFIERS[learner.classifier](**params)
         classifier.partial_fit(vectorizer.transform(texts), y, classes, sample_weight)
@@ -258,19 +256,17 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
         ModuleNotFoundError
             If a file is a table and pyarrow is not installed.
         """
-        columns = self.text if isinstance(self.text, str) else tuple(self.text or ("text",))
+        columns = tuple(columns_named(self.text)) or ("text",)
         form = DocumentForm(format, columns, label, missing=self.missing, encoding=encoding)
         before, first = parts_of(options.get("init_model"))
-        vectorizer = self.features
-        if isinstance(vectorizer, str):
-            vectorizer = words_and_pairs() if vectorizer == "words" else None
+        vectorizer = self._named_vectorizer()
         if before is not None:
             options["init_model"] = first
             vectorizer = before[-1] if vectorizer is None else vectorizer
         if vectorizer is not None and not hasattr(vectorizer, "n_features"):
             raise ValueError(
-                f"vectorizer={vectorizer!r} has to read all texts first, and files are read once. "
-                "Pass a HashingVectorizer, or the texts themselves and y."
+                f"{vectorizer!r} has to read all texts first, and files are read once. Pass a "
+                "HashingVectorizer, or the texts themselves and y."
             )
         try:
             files = open_sources(paths)
@@ -321,9 +317,7 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
         return self.classifier_.score(rows, labels_in(X, y), sample_weight)
 
     def check_restored(self, first: Any) -> None:
-        names = [self.text] if isinstance(self.text, str) else self.text or []
-        sound = isinstance(names, list) and all(isinstance(each, str) for each in names)
-        require(sound, "text names no columns")
+        columns_named(self.text)
         require(hasattr(first, "transform"), "a TextClassifier has no vectorizer")
         check_choice("missing", self.missing, get_args(Missing))
         if self.features is None:
@@ -333,8 +327,11 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
 
     def _plain(self, name: str, value: Any) -> Any:
         if name == "features" and not isinstance(value, str):
-            return None  # the pipeline has the vectorizer
-        return list(value) if name == "text" and isinstance(value, tuple) else value
+            # None stands for the vectorizer of the pipeline.
+            return None
+        if name == "text" and value is not None and not isinstance(value, str):
+            return columns_named(value)
+        return value
 
     def keep(self, first: Any, classifier: Any) -> Self:
         if self.verbose:
@@ -354,6 +351,10 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
         label = y if isinstance(y, str) else getattr(y, "name", None)
         texts, kept = texts_in(X, self.text, self.missing, label=label, warn=True)
         y = labels_in(X, y)
+        if np.ndim(y) or hasattr(y, "__len__"):
+            check_lengths(texts, y=y)
+        if sample_weight is not None and np.ndim(sample_weight):
+            check_lengths(texts, sample_weight=sample_weight)
         if kept is None:
             return texts, y, sample_weight
         if not kept.any():
@@ -370,10 +371,13 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
         fitted = self.classifier_.fitted
         if fitted.many:
             return classes
+        fitted.require_all("trained")
         labels = check_labels(y)
         if classes is not None:
             labels = np.append(labels, check_labels(classes))
-        if labels.dtype.kind != fitted.classes.dtype.kind or np.isin(labels, fitted.classes).all():
+        kinds = {"number" if each.dtype.kind in "iuf" else each.dtype.kind
+                 for each in (labels, fitted.classes)}  # fmt: skip
+        if len(kinds) > 1 or np.isin(labels, fitted.classes).all():
             return classes
         wanted = np.union1d(fitted.classes, labels)
         if not hasattr(self.vectorizer_, "n_features"):
@@ -385,12 +389,22 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
         self.classifier_.restore(with_classes(fitted, wanted))
         return None
 
-    def _vectorizer_for(self, texts: Any) -> Any:
+    def _named_vectorizer(self) -> Any:
+        """Return a new vectorizer for `features`, or None if it depends on the texts."""
         if not isinstance(self.features, str):
+            if not hasattr(self.features, "transform"):
+                raise ValueError(
+                    f"features must be one of {', '.join(map(repr, _FEATURES))}, or a vectorizer, "
+                    f"got {self.features!r}."
+                )
             return clone(self.features)
         check_choice("features", self.features, _FEATURES)
-        if self.features == "words":
-            return words_and_pairs()
+        return words_and_pairs() if self.features == "words" else None
+
+    def _vectorizer_for(self, texts: list[str]) -> Any:
+        vectorizer = self._named_vectorizer()
+        if vectorizer is not None:
+            return vectorizer
         every, sizes = sizes_of(texts)
         make = default_vectorizer if self.features == "auto" else default_hashing
         return make(every * sum(sizes))
@@ -399,10 +413,13 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
         """Return the parameters of the classifier that differ from the defaults."""
         own = {name: getattr(self, name) for name in
                ("class_weight", "r", "max_iter", "random_state", "n_jobs", "verbose")}  # fmt: skip
-        defaults = {"max_iter": "auto", "verbose": 0}
-        own = {name: each for name, each in own.items() if each != defaults.get(name)}
-        if in_files:
-            own.pop("verbose", None)
+        own = {name: each for name, each in own.items() if each is not None or name == "max_iter"}
+        if in_files or not self.verbose:
+            del own["verbose"]
+        if isinstance(self.max_iter, str) and self.max_iter == "auto":
+            del own["max_iter"]
+        if not isinstance(self.params, Mapping | None):
+            raise ValueError(f"params must be a dict of parameters, got {self.params!r}.")
         params = dict(self.params or {})
         if twice := sorted(own.keys() & params):
             raise ValueError(

@@ -493,9 +493,9 @@ def test_text_pipeline_continues_with_further_texts(vectorizer):
     np.testing.assert_array_equal(first.classifier_.coef_, before)
     again = first.classifier_.partial_fit(first.vectorizer_.transform(TEXTS[1:]), LABELS[1:])
     assert same(more, again)
-    with pytest.raises(ValueError, match="a fitted TextClassifier that learning"):
+    with pytest.raises(ValueError, match="must be a fitted TextClassifier"):
         fit_text(TEXTS, LABELS, init_model=first.classifier_)
-    with pytest.raises(ValueError, match="a fitted TextClassifier that learning"):
+    with pytest.raises(ValueError, match="parameters of init_model"):
         fit_text(TEXTS, LABELS, init_model=first, max_iter=2)
 
 

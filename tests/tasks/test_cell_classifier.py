@@ -20,7 +20,15 @@ from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_s
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from problems.cells import adata_of, counts_of, pd, write_10x
-from sparsemargin import AROWClassifier, CellClassifier, annotate, fit_anndata, marker_genes
+from sparsemargin import (
+    AROWClassifier,
+    CellClassifier,
+    annotate,
+    fit_anndata,
+    load_model,
+    marker_genes,
+    save_model,
+)
 from sparsemargin.kernels import RBF
 
 COUNTS, TYPES = counts_of(300, 200)
@@ -393,3 +401,40 @@ def test_ten_lines_of_the_guide(tmp_path, monkeypatch):
         exec(code, names)
     assert (names["adata"].obs["sparsemargin"].astype(str) == TYPES).mean() > 0.9
     assert "rank_genes_groups" in names["adata"].uns
+
+
+def test_loaded_model_opens_no_table_of_labels(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    counts, types = [[9, 0, 1], [8, 1, 1], [0, 9, 1], [1, 9, 0]] * 5, ["B", "B", "T", "T"] * 5
+    model = CellClassifier("secret", random_state=0, params={"cache": "c"}).fit(counts, types)
+    model.batch = "secret"
+    save_model(model, tmp_path / "m.model")
+    loaded = load_model(tmp_path / "m.model")
+    assert (loaded.label, loaded.batch, loaded.params) == ("secret", "secret", {})
+    (tmp_path / "secret").write_text("a,b\n")
+    adata = pytest.importorskip("anndata").AnnData(np.array(counts, dtype=np.float32))
+    for call in (loaded.score, loaded.evaluate, loaded.fit):
+        with pytest.raises(ValueError, match="loaded model has no table of labels"):
+            call(adata)
+    assert loaded.score(counts, types) == 1
+    adata.obs["kind"] = types
+    assert loaded.score(adata, "kind") == 1
+    values = model.saved_wrapper()[1]
+    for changed in ({"params": {"cache": "c"}}, {"params": 3}, {"label": 3}, {"layer": 3}):
+        with pytest.raises(ValueError, match="CellClassifier"):
+            CellClassifier.restored(model.pipeline_, {**values, **changed})
+
+
+def test_annotate_reads_as_the_model_does():
+    anndata = pytest.importorskip("anndata")
+    counts, types = np.array([[9, 0, 1], [8, 1, 1], [0, 9, 1], [1, 9, 0]] * 5), list("BBTT") * 5
+    adata = anndata.AnnData(np.zeros((20, 3), np.float32), layers={"counts": counts})
+    adata.var["symbol"], adata.obs["kind"] = ["a", "b", "c"], types
+    model = CellClassifier("kind", layer="counts", var="symbol", random_state=0).fit(adata)
+    adata.var_names = ["x", "y", "z"]
+    assert annotate(model, adata).predicted.tolist() == types
+    markers = marker_genes(model, adata, top=1)
+    assert set(markers["gene"]) <= {"x", "y", "z"}
+    for bad in ({"key_added": 3}, {"min_share": 0.5}):
+        with pytest.raises(ValueError, match=next(iter(bad))):
+            annotate(model, adata, **bad)

@@ -77,9 +77,9 @@ def test_table_without_text_names_its_columns(model):
     for call in (lambda: made().fit(TABLE, "queue"), lambda: model.predict(TABLE)):
         with pytest.raises(ValueError, match=r"text=COLUMN.*'id', 'subject', 'body', 'queue'"):
             call()
-    with pytest.raises(ValueError, match=r"text='bodi' is no column. Did you mean 'body'\?"):
+    with pytest.raises(ValueError, match=r"text='bodi' is not a column. Did you mean 'body'\?"):
         made(text="bodi").fit(TABLE, "queue")
-    with pytest.raises(ValueError, match="y='queue' names a column, but X is no table"):
+    with pytest.raises(ValueError, match="y='queue' names a column, but X is not a table"):
         made().fit(BOTH, "queue")
     with pytest.raises(ValueError, match="several times"):
         made(text=["body", "body"]).fit(TABLE, "queue")
@@ -327,7 +327,7 @@ def test_new_classes_that_are_refused(model):
         pnorm.partial_fit(["a text"], ["other"])
     hashed = made(features="hashed").fit(BOTH, QUEUES)
     outputs = hashed.decision_function(BOTH)
-    with pytest.raises(ValueError, match="sample_weight has shape"):
+    with pytest.raises(ValueError, match="sample_weight 2 entries"):
         hashed.partial_fit(["a text"], ["other"], sample_weight=[1, 2])
     np.testing.assert_array_equal(hashed.decision_function(BOTH), outputs)
 
@@ -368,14 +368,14 @@ def test_most_confident_errors_are_the_wrong_labels(model):
     y = QUEUES.copy()
     y[2], y[7] = "spam", "ham"
     errors = model.most_confident_errors(BOTH, y)
-    assert {(each.row, each.label, each.predicted) for each in errors} == {
+    assert {(each.position, each.label, each.predicted) for each in errors} == {
         (2, "spam", "ham"), (7, "ham", "spam")
     }  # fmt: skip
     assert errors[0].confidence >= errors[1].confidence > 0.5
-    assert errors[0].text == BOTH[errors[0].row]
+    assert errors[0].text == BOTH[errors[0].position]
     assert model.most_confident_errors(BOTH, QUEUES) == []
     assert len(model.most_confident_errors(BOTH, y, n=1)) == 1
-    with pytest.raises(ValueError, match="one class for each text"):
+    with pytest.raises(ValueError, match="X has 80 texts, and y 3 entries"):
         model.most_confident_errors(BOTH, y[:3])
 
 
@@ -462,9 +462,101 @@ def test_continued_training_on_texts_and_files(model):
     more = fit_text(BOTH[:10], QUEUES[:10], init_model=model)
     assert more.classifier_.fitted.space.trials == model.classifier_.fitted.space.trials + 10
     assert type(more) is TextClassifier
-    with pytest.raises(ValueError, match="Pass no other argument"):
+    with pytest.raises(ValueError, match="Pass no others"):
         fit_text(BOTH, QUEUES, "alma", init_model=model)
     path = written("csv", TABLE)
     first = fit_text(path, text="body", label="queue")
     again = fit_text(path, text="body", label="queue", init_model=first)
     assert again.classifier_.fitted.space.trials > first.classifier_.fitted.space.trials
+
+
+# --------------------------------------------------------------------------------- odd input
+
+
+def test_one_row_of_a_table_is_not_a_collection_of_texts():
+    fitted = made(text=["subject", "body"]).fit(TABLE[["subject", "body", "queue"]], "queue")
+    with pytest.raises(ValueError, match=r"one row of a table.*df.loc\[\[label\]\]"):
+        fitted.predict(TABLE.loc[3, ["subject", "body"]])
+    assert fitted.predict(TABLE.loc[[3]]).tolist() == ["spam"]
+    (why,) = fitted.explain(TABLE.loc[[3]])
+    assert why.text == BOTH[3]
+    for several in (TABLE[:2], []):
+        with pytest.raises(ValueError, match="a single text"):
+            fitted.explain(several)
+
+
+def test_values_that_are_not_texts_are_named(model):
+    with pytest.raises(ValueError, match=r"Row 0 of column 'id' is 0.*astype\(str\)"):
+        made(text="id").fit(TABLE, "queue")
+    with pytest.raises(ValueError, match=r"texts\[0\] is a dict. Pass a table, pandas.DataFrame"):
+        model.predict([{"body": "a text"}])
+    with pytest.raises(ValueError, match=r"Rename the columns.*astype\(str\)"):
+        made(text="0").fit(pd.DataFrame({0: BODIES}), QUEUES)
+    with pytest.raises(ValueError, match="text must be the name of a column"):
+        made(text=3).fit(TABLE, QUEUES)
+    with pytest.raises(ValueError, match=r"features must be one of .*, or a vectorizer"):
+        made(features=5).fit(BODIES, QUEUES)
+    with pytest.raises(ValueError, match="params must be a dict"):
+        made(params=5).fit(BODIES, QUEUES)
+    with pytest.raises(ValueError, match="y and text name the same column"):
+        made(text=["body", "queue"]).fit(TABLE, "queue")
+
+
+def test_missing_labels_and_other_lengths():
+    table = TABLE.assign(queue=[None, *QUEUES[1:]])
+    with pytest.raises(ValueError, match=r"Row 0 of column 'queue'.*dropna\(subset=\['queue'\]\)"):
+        made(text="body").fit(table, "queue")
+    fitted = made(text="body").fit(table.dropna(subset=["queue"]), "queue")
+    assert fitted.classifier_.fitted.space.trials % 79 == 0
+    for texts in (BODIES, [None, *BODIES[1:]]):
+        for how in ({"y": [*QUEUES, "ham"]}, {"y": QUEUES, "sample_weight": np.ones(81)}):
+            with pytest.raises(ValueError, match=r"X has 80 texts, and .* 81 entries"):
+                made(missing="drop").fit(texts, **how)
+    assert made().fit(iter(BODIES), iter(QUEUES)).score(BODIES, QUEUES) == 1
+
+
+def test_rows_without_text_and_label_are_dropped_everywhere():
+    table = TABLE.copy()
+    table.loc[[0, 5], ["body", "queue"]] = None
+    kept = table.dropna(subset=["body"])
+    how = {"algo": "arow", "shuffle": False, "max_iter": 1}
+    for form in ("csv", "jsonl", "parquet"):
+        fitted = fit_text(
+            written(form, table), text="body", label="queue", missing="drop", **how
+        )  # fmt: skip
+        same = fit_text(list(kept["body"]), kept["queue"], vectorizer=fitted.vectorizer_, **how)
+        np.testing.assert_array_equal(fitted.classifier_.coef_, same.classifier_.coef_)
+    table.loc[7, "queue"] = None
+    with pytest.raises(ValueError, match=r"row 8: 'queue'"):
+        fit_text(written("parquet", table), text="body", label="queue", missing="drop", **how)
+
+
+def test_unknown_features_are_refused_by_all_fits():
+    path = written("csv", TABLE)
+    for call in (
+        lambda model: model.fit(BODIES, QUEUES), lambda model: model.fit_files(path, label="queue"),
+        lambda model: model.partial_fit(BODIES, QUEUES, classes=["ham", "spam"]),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="features must be one of"):
+            call(made(text="body", features="typo"))
+
+
+def test_columns_in_an_array_are_saved(tmp_path):
+    fitted = made(text=np.array(["subject", "body"])).fit(TABLE, "queue")
+    save_model(fitted, tmp_path / "m.model")
+    assert load_model(tmp_path / "m.model").text == ["subject", "body"]
+
+
+def test_model_of_files_reads_a_table_with_the_same_column(tmp_path):
+    TABLE.rename(columns={"body": "text", "queue": "label"}).to_csv(tmp_path / "t.csv")
+    fitted = fit_text(tmp_path / "t.csv")
+    assert fitted.predict(pd.DataFrame({"text": BODIES})).tolist() == QUEUES
+
+
+def test_new_classes_of_numbers_and_without_an_intercept():
+    fitted = made(features="hashed").fit(BODIES, np.array([0.0, 1.0, 1.0, 0.0] * 20))
+    fitted.partial_fit(["something else"], np.array([2], np.uint8))
+    assert fitted.classes_.tolist() == [0, 1, 2]
+    without = made(features="hashed", params={"fit_intercept": False}).fit(BODIES, QUEUES)
+    with pytest.raises(ValueError, match="with an intercept"):
+        without.partial_fit(["something else"], ["other"])

@@ -35,18 +35,19 @@ def with_classes(fitted: Fitted, classes: np.ndarray) -> Fitted:
     Raises
     ------
     ValueError
-        If the model has no variances, several labels per row, or averaged weights.
+        If the model has no variances, no intercept, several labels per row, or averaged weights.
     """
     space = fitted.space
     if isinstance(space, PackedSpace):
         space = space.unpacked()
     if (
         fitted.many or type(space) is not LinearSpace or not space.adaptive or space.averaged
-        or fitted.scaling is not None
+        or not space.bias or fitted.scaling is not None
     ):  # fmt: skip
         raise ValueError(
-            "Only AROW with hypothesis='last', one class for each row and less than half a gigabyte"
-            " of weights takes new classes. Pass all classes in the first call, or fit anew."
+            "Only AROW with an intercept, hypothesis='last', one class for each row and less than "
+            "half a gigabyte of weights takes new classes. Pass all classes in the first call, or "
+            "fit anew."
         )
     place = np.searchsorted(classes, fitted.classes)
     kept = np.zeros(len(classes), bool)
@@ -87,10 +88,9 @@ def _widened(space: Any, place: np.ndarray, n_classes: int) -> LinearSpace:
     theta[:, place] = _both(space.theta().T, np.negative)
     variances[:, place] = held
     new = np.setdiff1d(np.arange(n_classes), place)
-    if space.bias:
-        theta[-1, new] = _OUTPUT / space.bias
-        # The variance of an intercept shows how many rows the model has seen.
-        variances[-1, new] = held[-1].mean()
+    theta[-1, new] = _OUTPUT / space.bias
+    # The variance of an intercept shows how many rows the model has seen.
+    variances[-1, new] = held[-1].mean()
     wide.set_dual(theta)
     wide.trials = space.trials  # type: ignore[misc]
     for name in _COUNTERS:
