@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from sparsemargin.models.inputs.labels import label_text
 from sparsemargin.models.pipelines import parts_of
 from sparsemargin.readers.cell_files import Cells
 from sparsemargin.streaming.predict import Predictor
+
+#: Setting for reading cells that stands for that of the model.
+AS_MODEL: Literal["as model"] = "as model"
 
 #: Predicted type of cells with too small a confidence, and of cells without counts.
 UNASSIGNED = "unassigned"
@@ -65,10 +68,10 @@ def annotate(
     min_share: float = 0.0,
     proba: bool = False,
     output: Any = None,
-    layer: str | None = None,
+    layer: str | None = AS_MODEL,
     normalize: Values = "auto",
-    var: str | None = None,
-    match: Match | None = None,
+    var: str | None = AS_MODEL,
+    match: Match | Literal["as model"] = AS_MODEL,
 ) -> CellTypes | None:
     r"""Predict the types of cells. Genes are matched by name.
 
@@ -101,14 +104,14 @@ def annotate(
         predictions do not fit in memory. Backslashes, tabs, line ends and other control characters
         in names are escaped, as ``\\``, ``\t``, ``\n`` and ``\x00``, and names with quotes are
         quoted, as `csv` does.
-    layer : str, default=None
-        As for `CellClassifier`. None: that of the model, if it is a CellClassifier.
+    layer : str or None, default="as model"
+        As for `CellClassifier`. "as model": that of the model, None for a pipeline.
     normalize : {"auto", "counts", None}, default="auto"
         "auto": the scale of the values is recognised. Counts, logarithms of normalised counts and
         normalised counts are converted to the scale of the training cells. "counts": the values
         are counts, which need not be whole (estimated counts). None: values are not converted.
     var, match
-        As for `CellClassifier`. None: those of the model, if it is a CellClassifier.
+        As for `CellClassifier`. "as model": those of the model, the defaults for a pipeline.
 
     Returns
     -------
@@ -165,15 +168,17 @@ def annotate(
 
 
 def form_for(
-    model: Any, layer: str | None, var: str | None, match: Match | None, values: Values = "auto"
+    model: Any, layer: str | None, var: str | None, match: Any, values: Values = "auto"
 ) -> CellForm:
-    """Return the settings for reading cells. None stands for the setting of a CellClassifier."""
-    return CellForm(
-        getattr(model, "layer", None) if layer is None else layer,
-        getattr(model, "var", None) if var is None else var,
-        match or getattr(model, "match", None) or "exact",
-        values,
-    )
+    """Return the settings for reading cells. `AS_MODEL` stands for that of a CellClassifier, or the
+    default for other models."""
+    given = {"layer": layer, "var": var, "match": match}
+    own = CellForm()
+    settings = {
+        name: getattr(model, name, getattr(own, name)) if value == AS_MODEL else value
+        for name, value in given.items()
+    }
+    return CellForm(**settings, values=values)
 
 
 def cell_model(model: Any) -> tuple[Any, CellNormalizer]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from sparsemargin.cells.annotate import cell_model, form_for
+from sparsemargin.cells.annotate import AS_MODEL, cell_model, form_for
 from sparsemargin.cells.genes import Match, columns_in
 from sparsemargin.evaluation.vectors import vectors_by_class
 from sparsemargin.models.inputs.labels import label_text
@@ -20,8 +20,8 @@ def marker_genes(
     adata: Any = None,
     *,
     top: int = 20,
-    var: str | None = None,
-    match: Match | None = None,
+    var: str | None = AS_MODEL,
+    match: Match | Literal["as model"] = AS_MODEL,
     groupby: str = "sparsemargin",
     key_added: str = "rank_genes_groups",
 ) -> Any:

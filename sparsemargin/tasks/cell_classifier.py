@@ -296,11 +296,11 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
 
         X and y are as for `fit`. `sample_weight`, of shape (n_cells,), needs y.
         """
-        if y is not None:
+        if y is not None and not isinstance(y, str):
             return float(super().score(X, y, sample_weight))
         if sample_weight is not None:
             raise ValueError("sample_weight needs y. Pass the types of the cells, too.")
-        done = self._evaluation(X, None, {})
+        done = self._evaluation(X, y, {})
         return done.n_right / (done.n_rows + sum(done.unknown.values()))
 
     def _labelled(

@@ -126,9 +126,14 @@ def texts_in(
 
 
 def check_lengths(texts: list[Any], **others: Any) -> None:
-    """Raise a ValueError if an argument does not have one entry for each text."""
+    """Raise a ValueError if an argument with a length does not have one entry for each text."""
     for name, values in others.items():
-        n = values.shape[0] if getattr(values, "ndim", 0) else len(values)
+        if getattr(values, "ndim", 0):
+            n = values.shape[0]
+        elif hasattr(values, "__len__") and not hasattr(values, "ndim"):
+            n = len(values)
+        else:
+            continue
         if n != len(texts):
             raise ValueError(
                 f"X has {len(texts)} texts, and {name} {n} entries. Pass one for each text."

@@ -351,10 +351,7 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
         label = y if isinstance(y, str) else getattr(y, "name", None)
         texts, kept = texts_in(X, self.text, self.missing, label=label, warn=True)
         y = labels_in(X, y)
-        if np.ndim(y) or hasattr(y, "__len__"):
-            check_lengths(texts, y=y)
-        if sample_weight is not None and np.ndim(sample_weight):
-            check_lengths(texts, sample_weight=sample_weight)
+        check_lengths(texts, y=y, sample_weight=sample_weight)
         if kept is None:
             return texts, y, sample_weight
         if not kept.any():
