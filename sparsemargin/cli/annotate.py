@@ -40,9 +40,11 @@ def command(
         raise click.UsageError(
             f"{sources[0].name} is not a file of cells: .h5ad, .zarr, .h5, .mtx."
         )
-    form = ReadingOptions.of(reading).cell_form()
+    options = ReadingOptions.of(reading)
+    given = {name: getattr(options, name) for name in ("layer", "var", "match")}
     sparsemargin.annotate(
-        sparsemargin.load_model(model), sources, threshold=threshold, layer=form.layer,
-        var=form.var, match=form.match, normalize=form.values,
+        sparsemargin.load_model(model), sources, threshold=threshold,
+        normalize=options.cell_form().values,
+        **{name: value for name, value in given.items() if value is not None},
         output=sys.stdout.buffer if output == STANDARD_OUTPUT else output,
     )  # fmt: skip

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, Self
 
@@ -43,12 +43,12 @@ InputKind = Literal["svmlight", "texts", "cells"]
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """The options for reading files, which several commands have."""
+    """The options for reading files, which several commands have. Empty ones were not given."""
 
     format: Any = None
-    text: tuple[str, ...] = ("text",)
+    text: tuple[str, ...] = ()
     label: str = "label"
-    missing: Any = "error"
+    missing: Any = None
     keep: tuple[str, ...] = ()
     encoding: str = "utf-8"
     layer: str | None = None
@@ -68,11 +68,24 @@ class ReadingOptions:
         """The options that only files of cells have."""
         return {name: getattr(self, name) for name in CELL_OPTIONS}
 
+    def as_model(self, settings: Mapping[str, Any]) -> Self:
+        """Return the options with the parameters of a model's estimator for those not given."""
+        text = settings.get("text") or ()
+        text = (text,) if isinstance(text, str) else tuple(text)
+        named = [settings.get(name) for name in ("missing", "layer", "var", "match")]
+        if not all(isinstance(each, str | None) for each in (*text, *named)):
+            raise ValueError("The parameters of the model's estimator are damaged.")
+        missing, layer, var, match = named
+        return replace(
+            self, text=self.text or text, missing=self.missing or missing,
+            layer=self.layer or layer, var=self.var or var, match=self.match or match,
+        )  # fmt: skip
+
     def document_form(self, **how: Any) -> DocumentForm:
         """Return the settings for reading texts."""
         return DocumentForm(
-            self.format, self.text, self.label, missing=self.missing, keep=self.keep,
-            encoding=self.encoding, **how,
+            self.format, self.text or ("text",), self.label, missing=self.missing or "error",
+            keep=self.keep, encoding=self.encoding, **how,
         )  # fmt: skip
 
     def cell_form(self) -> Any:
@@ -140,7 +153,7 @@ def opened_model(
     The steps are None if the model is not a pipeline. `labelled` and `has_labels` are as for
     `DocumentForm`, `refused` as for `load_learner`.
     """
-    learner, steps = load_learner(model, refused=refused)
+    learner, steps, settings = load_learner(model, refused=refused)
     step = None if steps is None else steps[-1]
     # A model of svmlight text reads all text files as svmlight text, regardless of their names.
     form = "svmlight" if step is None else options.format
@@ -158,7 +171,7 @@ def opened_model(
             raise click.UsageError(
                 f"{model} and {sources[0].name} do not go together: {needed} needed."
             )
-        return learner, _cells_of(sources, step, options, labelled), steps
+        return learner, _cells_of(sources, step, options.as_model(settings), labelled), steps
     n_threads = threads_for(options.n_jobs)
     if step is None:
         zero_based = options.zero_based
@@ -169,7 +182,7 @@ def opened_model(
             f"{model} was trained on texts, and {sources[0].name} would be read as svmlight text. "
             "Pass --format, such as --format tsv."
         )
-    how = options.document_form(labelled=labelled, has_labels=has_labels)
+    how = options.as_model(settings).document_form(labelled=labelled, has_labels=has_labels)
     return learner, documents_of(learner, steps, sources, how, n_threads), steps
 
 

@@ -54,7 +54,9 @@ def command(
     for source in sources:
         try:
             kind = kind_of(source, format, texts=encoding_named(encoding) != "utf-8")
-            how = DocumentForm(format, text, label, missing=missing, encoding=encoding)
+            how = DocumentForm(
+                format, text or ("text",), label, missing=missing or "error", encoding=encoding
+            )
             figures.append(_figures(source, kind, n_jobs, how))
         except (OSError, ValueError) as error:
             if click.get_current_context().meta.get(TRACEBACK):

@@ -356,15 +356,16 @@ document_options = _all_of(
         help="Format of the files.  [default: by the suffix of the name; svmlight for others]",
     ),
     option(
-        READING, "--text", default=("text",), show_default="text", metavar="COLUMN", multiple=True,
+        READING, "--text", metavar="COLUMN", multiple=True,
         help="Column with the texts, in a table (csv, jsonl, parquet, tsv with a header). If it is "
-        "given several times, the texts of all these columns are joined.",
+        "given several times, the texts of all these columns are joined.  [default: those of the "
+        "model, or text]",
     ),
     option(
-        READING, "--missing", type=click.Choice(["error", "empty", "drop"]), default="error",
-        show_default=True,
+        READING, "--missing", type=click.Choice(["error", "empty", "drop"]),
         help="Missing texts in a table. empty: they are empty texts; drop: rows without a text are "
-        "left out of training and evaluation.",
+        "left out of training and evaluation.  [default: as in the training of the model, or "
+        "error]",
     ),
     option(
         READING, "--encoding", default="utf-8", show_default=True, metavar="NAME",

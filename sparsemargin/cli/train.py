@@ -244,8 +244,9 @@ def _save(options: TrainOptions, job: Job, learner: Learner) -> None:
             how = {"layer": reading.layer, "var": reading.var, "match": reading.match or "exact"}
             model = CellClassifier.of_parts(job.step, learner, label=reading.label, **how)
         else:
-            text = list(reading.text) if len(reading.text) > 1 else reading.text[0]
-            model = TextClassifier.of_parts(job.step, learner, text=text, missing=reading.missing)
+            form = reading.document_form()
+            text = form.texts if len(form.texts) > 1 else form.texts[0]
+            model = TextClassifier.of_parts(job.step, learner, text=text, missing=form.missing)
     try:
         save_model(model, options.output)
     except OSError as error:

@@ -151,7 +151,7 @@ def job_of(options: TrainOptions) -> Job:
     )  # fmt: skip
     init, steps = None, None
     if options.init_model is not None:
-        init, steps = load_learner(options.init_model)
+        init, steps, _ = load_learner(options.init_model)
         if options.reading.zero_based != "auto" and init.fitted.reading is not None:
             raise click.UsageError(
                 f"--zero-based can't be changed: --init-model {options.init_model} was trained on "

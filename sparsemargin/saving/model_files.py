@@ -205,19 +205,21 @@ def as_wrapped(
 
 def load_learner(
     path: str | os.PathLike[str], *, refused: Mapping[str, str] | None = None
-) -> tuple[Learner, Any]:
-    """Load the learner of a classifier or pipeline, and the steps before it for texts or cells.
+) -> tuple[Learner, Any, dict[str, Any]]:
+    """Load the learner of a classifier or pipeline, the steps before it for texts or cells, and the
+    parameters of the estimator of a whole task, which are not checked.
 
-    The steps are None, and scikit-learn is not imported, if the file holds no pipeline. Wrappers
-    are ignored, except those in `refused`, which maps their names to remedies.
+    The steps are None, and scikit-learn is not imported, if the file holds no pipeline. Other
+    wrappers are ignored, except those in `refused`, which maps their names to remedies.
     """
     loaded = load_saved(path)
     for each in loaded.wrappers:
         name = each["class"]
         if refused and name in refused:
             raise ValueError(f"{os.fspath(path)} holds a {name}. {refused[name]}")
+    settings = loaded.wrappers[-1]["values"] if loaded.wrappers else {}
     if loaded.steps is None:
-        return loaded.learner, None
+        return loaded.learner, None, settings
     kinds = [*pipelines.kinds_of(part(loaded.steps, "steps")), loaded.learner.classifier]
     if not kinds[0].endswith(("Vectorizer", "CellNormalizer")):
         raise ValueError(
@@ -225,7 +227,7 @@ def load_learner(
             "svmlight text. Use it in Python: "
             f"sparsemargin.load_model({os.fspath(path)!r}).predict(X)."
         )
-    return loaded.learner, as_pipeline(path, loaded.learner, loaded.steps)[:-1]
+    return loaded.learner, as_pipeline(path, loaded.learner, loaded.steps)[:-1], settings
 
 
 def load_with_names(path: str | os.PathLike[str]) -> tuple[Learner, Any]:

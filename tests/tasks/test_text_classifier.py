@@ -440,11 +440,15 @@ def test_commands_with_several_texts_and_missing_values(form):
     run("train", path, "-o", "m.model", *reading, "--missing", "empty", "-q")
     loaded = load_model("m.model")
     assert (loaded.text, loaded.missing) == (["subject", "body"], "empty")
-    told = run("evaluate", "m.model", path, *reading, "--missing", "empty", "--json").stdout
-    assert json.loads(told)["rows"] == 80
+    # The columns and the treatment of missing texts are by default those of the model.
+    for how in (reading[4:], (*reading, "--missing", "empty")):
+        told = run("evaluate", "m.model", path, *how, "--json").stdout
+        assert json.loads(told)["rows"] == 80
     order = table.sort_values("id", kind="stable") if form == "folder" else table
-    labels = run("predict", "m.model", path, *reading[:4], "--missing", "empty").stdout
+    labels = run("predict", "m.model", path).stdout
     assert labels.split() == loaded.predict(order).tolist()
+    labels = run("predict", "m.model", path, "--text", "body").stdout
+    assert labels.split() == loaded.predict(order["body"]).tolist()
 
 
 def test_partitioned_folder_gives_the_label(tmp_path):
