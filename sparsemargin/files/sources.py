@@ -321,7 +321,8 @@ def files_named(path: str) -> list[str]:
             raise FileNotFoundError(f"{path}: no file matches this pattern.")
         return found
     if os.path.isdir(path):
-        return parquet_files_in(path) or [path]
+        is_store = any(os.path.isfile(os.path.join(path, name)) for name in STORES)
+        return [path] if is_store else parquet_files_in(path) or [path]
     if not _MAGIC.intersection(path) or os.path.lexists(path):
         return [path]
     found = sorted(
@@ -337,7 +338,7 @@ def files_named(path: str) -> list[str]:
 
 def parquet_files_in(folder: str) -> list[str]:
     """Return the parquet files in a folder and its subfolders, sorted. Names that begin with "_" or
-    "." are those of other programs' notes."""
+    "." are those of metadata of other programs."""
     found = list[str]()
     for at, folders, names in os.walk(folder):
         folders[:] = [each for each in folders if not each.startswith(("_", "."))]

@@ -71,7 +71,7 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    model : classifier, pipeline, Rejector or Learner
+    model : classifier, pipeline, estimator of a whole task, Rejector or Learner
         A fitted model.
     path : path
         File to write, by convention ``*.model``.

@@ -42,7 +42,7 @@ def load_model(
 
     Returns
     -------
-    classifier, pipeline or Rejector
+    classifier, pipeline, TextClassifier, CellClassifier or Rejector
         The model in the state in which it was saved, with the same class and parameters.
 
     Raises
