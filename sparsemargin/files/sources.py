@@ -21,6 +21,7 @@ from sparsemargin._engine.svmlight.scan import PADDING
 from sparsemargin.files.archive import HEAD_BYTES
 from sparsemargin.files.compression import CountingReader, DecompressedReader, codec_of
 from sparsemargin.files.encodings import Utf8Reader
+from sparsemargin.files.folders import parquet_files_in
 from sparsemargin.files.remote import RemoteFile, RemoteReader, downloaded, is_url, matches
 
 STANDARD_INPUT = "-"
@@ -42,7 +43,6 @@ _SAMPLE_BYTES = 1 << 16
 _MAGIC = frozenset("*?[")
 
 #: Suffixes of text matrices, and the files that mark a zarr store of version 3 or 2.
-PARQUET_ENDS = ".parquet", ".pq"
 MATRIX_ENDS, STORES = (".mtx.gz", ".mtx"), ("zarr.json", ".zgroup")
 
 # The beginning of the name of the matrix that marks a folder of 10x.
@@ -334,19 +334,6 @@ def files_named(path: str) -> list[str]:
     if not found:
         raise FileNotFoundError(f"{path}: no file matches this pattern. {whereabouts(path)}")
     return found
-
-
-def parquet_files_in(folder: str) -> list[str]:
-    """Return the parquet files in a folder and its subfolders, sorted. Names that begin with "_" or
-    "." are those of metadata of other programs."""
-    found = list[str]()
-    for at, folders, names in os.walk(folder):
-        folders[:] = [each for each in folders if not each.startswith(("_", "."))]
-        found += [
-            os.path.join(at, name) for name in names
-            if name.endswith(PARQUET_ENDS) and not name.startswith(("_", "."))
-        ]  # fmt: skip
-    return sorted(found)
 
 
 def _source(path: str) -> Source:

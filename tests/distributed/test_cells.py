@@ -110,7 +110,7 @@ def test_dask_array_in_anndata_is_split_at_its_chunks(adata):
     model = fit_distributed(adata, layer="lazy", genes=list(adata.var_names[:50]), **HOW)
     assert model.classifier_.n_features_in_ == 50
     X, types = counts_of(seed=1)
-    assert (annotate(model, adata_of(X, types)).predicted == types).mean() > 0.9
+    assert (annotate(model, adata_of(X, types), layer=None).predicted == types).mean() > 0.9
     rows = CellNormalizer().fit_transform(counts)
     pairs = [(rows[i : i + 100], adata.obs["cell_type"].to_numpy(str)[i : i + 100])
              for i in (0, 100, 200)]  # fmt: skip

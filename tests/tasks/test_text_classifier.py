@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -38,7 +37,7 @@ BOTH = [f"{subject}\n{body}" for subject, body in zip(SUBJECTS, BODIES, strict=T
 TABLES = {
     "pandas": lambda: TABLE,
     "pandas, arrow": lambda: TABLE.convert_dtypes(dtype_backend="pyarrow"),
-    "polars": lambda: pl.from_pandas(TABLE),
+    "polars": lambda: pytest.importorskip("polars").from_pandas(TABLE),
     "pyarrow": lambda: pa.Table.from_pandas(TABLE),
 }
 
@@ -83,8 +82,12 @@ def test_table_without_text_names_its_columns(model):
         made().fit(BOTH, "queue")
     with pytest.raises(ValueError, match="several times"):
         made(text=["body", "body"]).fit(TABLE, "queue")
+
+
+def test_lazy_table_is_refused():
+    lazy = pytest.importorskip("polars").from_pandas(TABLE).lazy()
     with pytest.raises(ValueError, match=r"collect\(\)"):
-        made(text="body").fit(pl.from_pandas(TABLE).lazy(), QUEUES)
+        made(text="body").fit(lazy, QUEUES)
 
 
 def test_other_columns_are_named_in_a_warning():
