@@ -88,6 +88,7 @@ class Labels(np.ndarray):
     key = result = 0
 
 
+@long
 def test_pairs_may_be_futures(near):
     shards = cut(*make_data(), 2)
     futures = [(near.submit(csr_matrix, X), near.submit(np.array, y)) for X, y in shards]

@@ -11,6 +11,7 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
+from depth import pairwise
 from problems.models import JOINT, MODELS, fit, make_problem, widened
 from sparsemargin import (
     ALMAClassifier,
@@ -40,10 +41,11 @@ def path(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(("dtype", "always_packed"), [(np.float32, True), (np.float64, False)])
-@pytest.mark.parametrize("hypothesis", ["last", "average"])
-@pytest.mark.parametrize("name", KINDS)
-def test_predictions_are_equal(name, hypothesis, dtype, always_packed, path, monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "hypothesis", "dtype"), pairwise(KINDS, ["last", "average"], [np.float32, np.float64])
+)
+def test_predictions_are_equal(name, hypothesis, dtype, path, monkeypatch):
+    always_packed = dtype == np.float32
     if always_packed:
         monkeypatch.setattr(packed, "_LEAST_BYTES", 0)
     for n_classes in (2, 3):

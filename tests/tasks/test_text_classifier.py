@@ -26,7 +26,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from problems.command_line import run
 from sparsemargin import Rejector, TextClassifier, fit_text, load_model, save_model
 from sparsemargin.evaluation.marked_text import as_html, word_contributions
-from sparsemargin.text import HashingVectorizer, TfidfVectorizer
+from sparsemargin.text import HashingVectorizer, TfidfVectorizer, WordCharHashingVectorizer
 
 SUBJECTS = ["cheap pills", "lunch", "see you", "pills for free"] * 20
 BODIES = ["buy now", "at noon today", "at the meeting", "free money"] * 20
@@ -295,12 +295,13 @@ def test_new_classes(begin, first):
     y = np.array(list("abcd"))[np.random.RandomState(0).permutation(400) % 4]
     texts = [f"{words[each]} {i % 7} text{i % 5}" for i, each in enumerate(y)]
     old = np.flatnonzero(np.isin(y[:200], first))
-    model = made(features="hashed", params={"intercept_scaling": 0.4, "prior": None})
+    hashing = WordCharHashingVectorizer(1 << 12)
+    model = made(features=hashing, params={"intercept_scaling": 0.4, "prior": None})
     known, labels = [texts[i] for i in old], y[old]
     whole = clone(model).partial_fit(known, labels, classes=list("abcd"))
     model = model.partial_fit(known, labels, classes=first)
     if begin == "fit":
-        model = clone(model).set_params(features="hashed").fit(known, labels)
+        model = clone(model).fit(known, labels)
     before = model.decision_function(texts)
     of_old = ["abcd".index(each) for each in first]
     model.partial_fit(texts[200:], y[200:])

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 import depth
 import sparsemargin
+from depth import long
 from sparsemargin import fit_csr
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
@@ -122,6 +123,7 @@ def tiny(monkeypatch):
     return Namespace(quick=True, rounds=1)
 
 
+@long
 def test_growth_is_measured(tiny):
     report = {}
     for measure in growth.GROWTHS.values():
