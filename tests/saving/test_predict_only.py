@@ -42,7 +42,8 @@ def path(tmp_path):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
-    ("name", "hypothesis", "dtype"), pairwise(KINDS, ["last", "average"], [np.float32, np.float64])
+    ("name", "hypothesis", "dtype"),
+    pairwise(list(KINDS), ["last", "average"], [np.float32, np.float64]),
 )
 def test_predictions_are_equal(name, hypothesis, dtype, path, monkeypatch):
     always_packed = dtype == np.float32
