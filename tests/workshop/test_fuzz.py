@@ -106,7 +106,7 @@ def run(script, *arguments):
 
 @pytest.mark.parametrize("fuzzer", ["arrays", "model_files", "row_caches", "tables", "labels"])
 def test_fuzzers_find_no_fault(fuzzer, tmp_path):
-    n = {"model_files": some(200, 5000), "labels": some(30, 300)}.get(fuzzer, 60)
+    n = {"model_files": some(80, 5000), "labels": some(15, 300)}.get(fuzzer, some(30, 60))
     # The supervising process is not started, because it would only repeat all imports.
     (tmp_path / "place").write_bytes(bytes(8))
     place = ("--place", tmp_path / "place", "--first", 0, "--last", n)
