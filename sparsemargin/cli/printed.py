@@ -38,8 +38,11 @@ class Numbers(NamedTuple):
 
 @dataclass
 class Printed:
-    """What is printed for a row: the columns `keep`, the label, or labels if there are `lists` of
-    them, and numbers, or the `n_explained` largest contributions."""
+    """The settings of the printed rows.
+
+    A row has the columns `keep`, its label, or several labels if there are `lists` of them, and
+    `numbers` or the `n_explained` largest contributions.
+    """
 
     keep: tuple[str, ...]
     lists: bool

@@ -29,11 +29,7 @@ from sparsemargin.models.pipelines import parts_of
 from sparsemargin.readers.cell_files import cells_of
 from sparsemargin.readers.label_tables import named_table
 from sparsemargin.streaming.report import ProgressLines
-from sparsemargin.tasks.saved import SavedEstimator
-
-
-def _has_probabilities(model: CellClassifier) -> bool:
-    return not hasattr(model, "pipeline_") or model.classifier_.check_probabilities()
+from sparsemargin.tasks.saved import SavedEstimator, has_probabilities
 
 
 class CellClassifier(ClassifierMixin, SavedEstimator):
@@ -239,7 +235,7 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
         codes = [each.codes for each in self._predicted(X, how)]
         return self.classes_[np.concatenate(codes)]
 
-    @available_if(_has_probabilities)
+    @available_if(has_probabilities)
     def predict_proba(self, X: Any, **how: Any) -> np.ndarray:
         """Predict the probabilities of the types, an ndarray of shape (n_cells, n_classes).
 
@@ -387,12 +383,10 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
         return super()._plain(name, value)
 
     _first = "normalizer"
-    # Whether the parameters come from a model file.
+    # This is True if the parameters come from a model file.
     _is_loaded = False
 
     normalizer_ = property(lambda self: self.pipeline_[0], doc="The fitted normalizer.")
-    classifier_ = property(lambda self: self.pipeline_[-1], doc="The fitted classifier.")
-    classes_ = property(attrgetter("classifier_.classes_"), doc="The cell types, sorted.")
     genes_ = property(attrgetter("normalizer_.feature_names_in_"), doc="Names of the genes.")
     feature_names_in_ = genes_
     n_features_in_ = property(attrgetter("normalizer_.n_features_in_"), doc="Number of genes.")

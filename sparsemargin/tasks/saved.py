@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any, Self
 
 from sklearn.base import BaseEstimator
@@ -17,6 +18,12 @@ from sparsemargin.text.pipeline import Pipeline
 _NAMING_FILES = frozenset({"cache", "checkpoint", "init_model", "made_from", "resume"})
 
 
+def has_probabilities(model: SavedEstimator) -> bool:
+    """Return whether a fitted model has probabilities, and True for any other. An AttributeError
+    says why it has none."""
+    return not hasattr(model, "pipeline_") or model.classifier_.check_probabilities()
+
+
 class SavedEstimator(BaseEstimator):
     """Base class of estimators that are a pipeline of two steps, `pipeline_`, when they are fitted.
 
@@ -24,6 +31,8 @@ class SavedEstimator(BaseEstimator):
     """
 
     pipeline_: Any
+    classifier_ = property(lambda self: self.pipeline_.steps[-1][1], doc="The fitted classifier.")
+    classes_ = property(attrgetter("pipeline_.classes_"), doc="The classes, sorted.")
     # Name of the first step.
     _first: str
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from operator import attrgetter
 from typing import Any, Self, get_args
 
 import numpy as np
@@ -26,7 +25,7 @@ from sparsemargin.readers.text_forms import DocumentForm, Missing
 from sparsemargin.streaming.learn_texts import learn_documents, vectorizer_for
 from sparsemargin.streaming.report import ProgressLines
 from sparsemargin.tasks.insights import TextInsights
-from sparsemargin.tasks.saved import SavedEstimator
+from sparsemargin.tasks.saved import SavedEstimator, has_probabilities
 from sparsemargin.tasks.tables import check_lengths, columns_named, labels_in, texts_in
 from sparsemargin.text.analysis import sizes_of
 from sparsemargin.text.defaults import (
@@ -38,10 +37,6 @@ from sparsemargin.text.defaults import (
 )
 
 _FEATURES = ("auto", "words", "hashed")
-
-
-def _has_probabilities(model: TextClassifier) -> bool:
-    return not hasattr(model, "pipeline_") or model.classifier_.check_probabilities()
 
 
 class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
@@ -109,8 +104,6 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
     _first = "vectorizer"
 
     vectorizer_ = property(lambda self: self.pipeline_.steps[0][1], doc="The fitted vectorizer.")
-    classifier_ = property(lambda self: self.pipeline_.steps[-1][1], doc="The fitted classifier.")
-    classes_ = property(attrgetter("pipeline_.classes_"), doc="The classes.")
 
     def __init__(
         self,
@@ -164,13 +157,11 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
         texts, y, sample_weight = self._training_texts(X, y, sample_weight)
         vectorizer = self._vectorizer_for(texts)
         rows = vectorizer.fit_transform(texts)
-        if hasattr(vectorizer, "remember_terms"):
-            vectorizer.remember_terms(texts)
         classifier = fit_rows(
             rows, y, self.algo, sample_weight, self._classifier_params(),
             of_texts=has_default_terms(vectorizer),
         )  # fmt: skip
-        return self.keep(vectorizer, classifier)
+        return self._keep_named(vectorizer, classifier, texts)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Train on some texts once, in their order.
@@ -217,8 +208,7 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
         learner, params = find_algorithm(self.algo, self._classifier_params())
         classifier = CLASSIFIERS[learner.classifier](**params)
         classifier.partial_fit(vectorizer.transform(texts), y, classes, sample_weight)
-        vectorizer.remember_terms(texts)
-        return self.keep(vectorizer, classifier)
+        return self._keep_named(vectorizer, classifier, texts)
 
     def fit_files(
         self, paths: Any, *, format: Any = None, label: str = "label", encoding: str = "utf-8",
@@ -293,13 +283,13 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
         rows = self._rows(X)
         return self.classifier_.decision_function(rows)
 
-    @available_if(_has_probabilities)
+    @available_if(has_probabilities)
     def predict_proba(self, X: Any) -> np.ndarray:
         """Predict the probabilities of the classes, shape (n_samples, n_classes)."""
         rows = self._rows(X)
         return self.classifier_.predict_proba(rows)
 
-    @available_if(_has_probabilities)
+    @available_if(has_probabilities)
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Return the logarithms of the probabilities, shape (n_samples, n_classes)."""
         rows = self._rows(X)
@@ -337,6 +327,12 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
         if self.verbose:
             print(f"TextClassifier has used {first!r} and {classifier!r}")
         return super().keep(first, classifier)
+
+    def _keep_named(self, vectorizer: Any, classifier: Any, texts: list[str]) -> Self:
+        """Set the fitted steps, after hashed columns are named by the terms of the texts."""
+        if hasattr(vectorizer, "remember_terms"):
+            vectorizer.remember_terms(texts)
+        return self.keep(vectorizer, classifier)
 
     def texts_of(self, X: Any) -> Any:
         """Return the texts of `X` for a prediction."""

@@ -14,6 +14,7 @@ from sklearn import config_context
 from sklearn.base import clone, is_classifier
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import StackingClassifier
+from sklearn.feature_extraction.text import HashingVectorizer as TheirHashingVectorizer
 from sklearn.model_selection import (
     GridSearchCV,
     StratifiedKFold,
@@ -286,6 +287,9 @@ def test_partial_fit_from_the_beginning_and_after_fit(model):
     own = made(features=HashingVectorizer(n_features=1 << 10))
     own.partial_fit(BOTH, QUEUES, classes=["ham", "spam"])
     assert own.vectorizer_.n_features == 1 << 10
+    theirs = made(features=TheirHashingVectorizer(n_features=1 << 10))
+    theirs.partial_fit(BOTH, QUEUES, classes=["ham", "spam"])
+    assert theirs.score(BOTH, QUEUES) == 1
 
 
 @pytest.mark.parametrize("first", [["a", "b", "c"], ["a", "c"], ["b", "d"]])

@@ -47,7 +47,7 @@ def with_classes(fitted: Fitted, classes: np.ndarray) -> Fitted:
         raise ValueError(
             "Only AROW with an intercept, hypothesis='last', one class for each row and less than "
             "half a gigabyte of weights takes new classes. Pass all classes in the first call, or "
-            "fit anew."
+            "fit a new model."
         )
     place = np.searchsorted(classes, fitted.classes)
     kept = np.zeros(len(classes), bool)
