@@ -12,8 +12,8 @@ from sparsemargin.models import ALGORITHMS
 from sparsemargin.models.parameters import declarations
 from sparsemargin.streaming.options import StreamOptions
 
-# Arguments of `TextClassifier` that are parameters of its classifier.
-_OWN = "class_weight", "r", "max_iter", "random_state", "n_jobs"
+#: Arguments of `TextClassifier` that are parameters of its classifier.
+CLASSIFIER_ARGUMENTS = "class_weight", "r", "max_iter", "random_state", "n_jobs"
 
 
 def split_options(
@@ -21,7 +21,7 @@ def split_options(
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     """Split keyword arguments of `fit_text`: arguments of `TextClassifier`, options of a fit of
     files, and further parameters of the classifier. Texts in memory have no options."""
-    own = {name: params[name] for name in _OWN if name in params}
+    own = {name: params[name] for name in CLASSIFIER_ARGUMENTS if name in params}
     names = {each.name for each in fields(StreamOptions)} if in_files else set()
     options = {name: params[name] for name in params if name in names - own.keys()}
     rest = {name: params[name] for name in params if name not in own.keys() | options.keys()}

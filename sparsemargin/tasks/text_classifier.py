@@ -24,6 +24,7 @@ from sparsemargin.models.pipelines import parts_of
 from sparsemargin.readers.text_forms import DocumentForm, Missing
 from sparsemargin.streaming.learn_texts import learn_documents, vectorizer_for
 from sparsemargin.streaming.report import ProgressLines
+from sparsemargin.streaming.text_arguments import CLASSIFIER_ARGUMENTS
 from sparsemargin.tasks.insights import TextInsights
 from sparsemargin.tasks.saved import SavedEstimator, has_probabilities
 from sparsemargin.tasks.tables import check_lengths, columns_named, labels_in, texts_in
@@ -404,8 +405,7 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
 
     def _classifier_params(self, *, in_files: bool = False) -> dict[str, Any]:
         """Return the parameters of the classifier that differ from the defaults."""
-        own = {name: getattr(self, name) for name in
-               ("class_weight", "r", "max_iter", "random_state", "n_jobs", "verbose")}  # fmt: skip
+        own = {name: getattr(self, name) for name in (*CLASSIFIER_ARGUMENTS, "verbose")}
         own = {name: each for name, each in own.items() if each is not None or name == "max_iter"}
         if in_files or not self.verbose:
             del own["verbose"]
