@@ -27,28 +27,32 @@ from sparsemargin.models.selection import DefaultAlgorithm
 
 
 def fit_rows(
-    X: Any, y: Any, algo: Any, sample_weight: Any, params: dict[str, Any], *, of_texts: bool = False
-) -> Classifier:
+    X: Any, y: Any, algo: Any, sample_weight: Any, params: dict[str, Any], *,
+    of_texts: bool = False, norm: str | None = None,
+) -> Classifier:  # fmt: skip
     """Fit the classifier of an algorithm, or the default one, as `sparsemargin.fit_csr` does.
-    If rows have the default features of texts (`of_texts`), another classifier is the default."""
+
+    If rows have the default features of texts (`of_texts`), another classifier is the default. For
+    `norm`, see `Learner.finish`.
+    """
     if algo is None:
-        return fit_default(X, y, sample_weight, params, of_texts=of_texts)
+        return fit_default(X, y, sample_weight, params, of_texts=of_texts, norm=norm)
     learner, params = find_algorithm(algo, params)
     model = CLASSIFIERS[learner.classifier](**params)
-    if sample_weight is None:
-        return model.fit(X, y)
-    if not model.weighs_steps():
+    if sample_weight is not None and not model.weighs_steps():
         raise ValueError(
             f"algo={algo!r} can't weight its steps. Leave sample_weight out, or choose another."
         )
-    return model.fit(X, y, sample_weight)
+    model.check_parameters()
+    return model.finish(model.train(model.training_set(X, y, sample_weight, None)), norm)
 
 
 def fit_default(
-    X: Any, y: Any, sample_weight: Any, params: dict[str, Any], *, of_texts: bool = False
-) -> Classifier:
-    """Fit the classifier that the parameters settle, or that is selected by the training rows.
-    If rows have the default features of texts (`of_texts`), another classifier is the default."""
+    X: Any, y: Any, sample_weight: Any, params: dict[str, Any], *,
+    of_texts: bool = False, norm: str | None = None,
+) -> Classifier:  # fmt: skip
+    """Fit the classifier that the parameters settle, or that is selected by the training rows. The
+    arguments are those of `fit_rows`."""
     default = DefaultAlgorithm(params, of_texts=of_texts)
     reader = AROWClassifier(**default.params)
     reader.check_parameters()
@@ -74,7 +78,7 @@ def fit_default(
     complete = more > epochs and model.n_iter_ >= epochs
     if complete and _wrong(model, data)[counted].mean() > UNLEARNED:
         training = model.set_params(max_iter=more).train(data)
-    return model.finish(training)
+    return model.finish(training, norm)
 
 
 def _wrong(model: Classifier, data: TrainingSet) -> np.ndarray:

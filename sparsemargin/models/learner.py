@@ -286,8 +286,12 @@ class Learner(StreamChecks):
         with storing_outputs(task, self.space):
             return learn(self.loop(task), stopping, seed=seed, verbose=verbose)
 
-    def finish(self, training: Training) -> Self:
-        """Complete a fit: hold rows out for probabilities if necessary, and warn of problems."""
+    def finish(self, training: Training, norm: str | None = None) -> Self:
+        """Complete a fit: hold rows out for probabilities if necessary, and warn of problems.
+
+        `norm` is that of rows from a vectorizer whose vocabulary are the terms of these rows;
+        "l1", "l2", or None for other rows. Of such rows, the stored outputs are always replaced.
+        """
         task, result, _, first = training
         fitted = self.fitted
         if fitted.progress is not None:
@@ -297,8 +301,8 @@ class Learner(StreamChecks):
             # With a prior, the outputs depend on the labels of the rows that were counted.
             fitted.progress.spoiled |= first is not None and first.prior is not None
             unusable = fitted.progress.spoiled or task.n_trials < FEW_ROWS
-            if first is not None and unusable:
-                self.hold_out(task, first, training.seed)
+            if first is not None and (unusable or norm is not None):
+                self.hold_out(task, first, training.seed, norm=norm)
         fitted.space.number_on(task)
         if fitted.last_rows is not None:
             fitted.last_rows = fitted.last_rows[0], task.row_state
@@ -312,16 +316,17 @@ class Learner(StreamChecks):
         return self
 
     def hold_out(
-        self, task: Task, first: Beginning, seed: int | None, groups: np.ndarray | None = None
-    ) -> None:
+        self, task: Task, first: Beginning, seed: int | None, groups: np.ndarray | None = None,
+        norm: str | None = None,
+    ) -> None:  # fmt: skip
         """Replace the stored outputs by outputs for held-out rows of a task, if these can be had.
 
         `first` is the data that the model was initialized with, `seed` that of the shuffling. Rows
-        of equal `groups`, shape (n_rows,), are held out together.
+        of equal `groups`, shape (n_rows,), are held out together. `norm` is as for `finish`.
         """
         kept, fit_part = self.fitted.progress, partial(self._fit_part, task, first, seed)
         fitted, most_rows = self.fitted.for_training_rows(), self._most_rows_held_out
-        found = held_out_outputs(fitted, task, fit_part, most_rows, self.n_threads(), groups)
+        found = held_out_outputs(fitted, task, fit_part, most_rows, self.n_threads(), groups, norm)
         if found is not None and kept is not None:
             self.fitted.progress = kept.held_out(*found)
 
@@ -368,31 +373,6 @@ class Learner(StreamChecks):
         how.setdefault("progress", fitted.progress)
         how.setdefault("distinct", not self.takes_repeats)
         return Task(rows, targets, weights, fitted.class_weight, **how)
-
-    def _recall_rows(self, task: Task, *others: Any) -> bool:
-        """Under `warm_start`, resume with the state of the rows if they are those of the last fit.
-
-        `others` are targets and weights, which must also be equal. Return whether all are equal.
-        """
-        fitted, space = self.fitted, self.space
-        earlier, hashed = fitted.last_rows, None
-        if self.warm_start:
-            import joblib  # takes 0.1 s, and other fits do not need it
-
-            hashed = joblib.hash((task.rows.data, task.rows.indices, task.rows.indptr, *others))
-        fitted.last_rows = None if hashed is None else (hashed, None)
-        same = earlier is not None and earlier[0] == hashed
-        if earlier is not None and same:
-            task.row_state, task.progress = earlier[1], None
-        space.number(task, same)
-        if not space.has_row_lengths:  # the kernel is precomputed
-            if space.trials and not same:
-                raise ValueError(
-                    "warm_start with kernel='precomputed' goes on with the very X and y of the "
-                    "last fit; these are others. Pass warm_start=False."
-                )
-            space.kernel.check(task.rows)
-        return same
 
     # ------------------------------------------------------------------------------------ streams
 

@@ -34,6 +34,7 @@ from sparsemargin.text.defaults import (
     default_vectorizer,
     has_default_terms,
     hashing_for_batches,
+    norm_of_own_terms,
     words_and_pairs,
 )
 
@@ -160,7 +161,7 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
         rows = vectorizer.fit_transform(texts)
         classifier = fit_rows(
             rows, y, self.algo, sample_weight, self._classifier_params(),
-            of_texts=has_default_terms(vectorizer),
+            of_texts=has_default_terms(vectorizer), norm=norm_of_own_terms(vectorizer),
         )  # fmt: skip
         return self._keep_named(vectorizer, classifier, texts)
 

@@ -69,6 +69,15 @@ def _lengths(n_characters: float) -> tuple[int, int]:
     return (2, 5) if n_characters <= _MANY_CHARACTERS else (4, 4)
 
 
+def norm_of_own_terms(vectorizer: Any) -> str | None:
+    """Return the norm of the rows of a fitted vectorizer whose vocabulary are the terms of its
+    training texts: "l1" or "l2". The result is None for rows that are not normalized, for hashed
+    terms, and for a vocabulary that was given."""
+    if hasattr(vectorizer, "n_features") or getattr(vectorizer, "vocabulary", None) is not None:
+        return None
+    return getattr(vectorizer, "norm", None)
+
+
 def has_default_terms(vectorizer: Any) -> bool:
     """Return whether the terms of a vectorizer are words and character n-grams, for which the
     default algorithm of texts was chosen."""

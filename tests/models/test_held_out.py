@@ -5,14 +5,17 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.feature_extraction.text import TfidfVectorizer
 
 from sparsemargin import AROWClassifier, PNormPerceptron, SecondOrderPerceptron
 from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
+from sparsemargin._engine.rows.parts import part_of
 from sparsemargin.datasets import make_zipf_text
 from sparsemargin.models import Learner
 from sparsemargin.models import learner as base
 from sparsemargin.models.fitted import held_out
 from sparsemargin.models.fitted.probabilities import Window
+from sparsemargin.models.inputs.rows import check_rows, open_rows
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +65,18 @@ def test_held_out_models_do_not_change_the_fit(text, monkeypatch):
         plain = make().fit(X, y)
         np.testing.assert_array_equal(model.coef_, plain.coef_)
         assert not hasattr(plain, "predict_proba")
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+def test_held_out_rows_are_normalized_without_their_own_terms(norm):
+    texts = ["a b b c", "a c d", "b a", "c d e f a", "e b g g", "h"]
+    settings = {"norm": norm, "use_idf": False, "token_pattern": r"\w"}
+    rows = check_rows(open_rows(TfidfVectorizer(**settings).fit_transform(texts)))
+    found = held_out._without_new_terms(part_of(rows, 3, 6), part_of(rows, 0, 3), norm)
+    expected = TfidfVectorizer(**settings).fit(texts[:3]).transform(texts[3:])  # columns a to d
+    X = sp.csr_matrix((found.data, found.indices, found.indptr), (3, 8)).toarray()
+    np.testing.assert_allclose(X[:, :4], expected.toarray(), rtol=1e-15)
+    assert not X[:, 4:].any()
 
 
 @pytest.fixture

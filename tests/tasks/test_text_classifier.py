@@ -372,6 +372,28 @@ def test_contributions_are_divided_among_words():
     assert as_html("<b>", ["x"], [1.0]) == "&lt;b&gt;"
 
 
+def texts_with_rare_words(n_texts, random_state):
+    """Texts of ten words, of which most occur in one text, and one or two depend on the class."""
+    random = np.random.RandomState(random_state)
+    y = random.randint(2, size=n_texts)
+    words = np.minimum(random.zipf(1.3, size=(n_texts, 10)), 10**9)
+    of_class = random.rand(n_texts, 10) < 0.12
+    own = np.char.add(np.char.add("t", y.astype(str))[:, np.newaxis], (words % 40).astype(str))
+    words = np.where(of_class, own, np.char.add("w", words.astype(str)))
+    return [" ".join(row) for row in words], y
+
+
+@pytest.mark.parametrize("params", [
+    {"features": "words"}, {"features": "words", "algo": "pnorm"}, {},
+    {"features": TfidfVectorizer(norm="l1")},
+], ids=str)  # fmt: skip
+def test_probabilities_with_a_vocabulary_are_not_too_large(params):
+    X, y = texts_with_rare_words(5000, 1)
+    model = TextClassifier(random_state=0, **params).fit(X[:1000], y[:1000])
+    probability = model.predict_proba(X[1000:]).max(axis=1).mean()
+    assert probability - model.score(X[1000:], y[1000:]) < 0.025
+
+
 def test_most_confident_errors_are_the_wrong_labels(model):
     y = QUEUES.copy()
     y[2], y[7] = "spam", "ham"

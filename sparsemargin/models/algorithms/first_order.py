@@ -24,6 +24,7 @@ from sparsemargin.models.inputs.rows import check_rows
 from sparsemargin.models.inputs.training_set import Beginning
 from sparsemargin.models.learner import Learner
 from sparsemargin.models.parameters import FLAG, declared, one_of, parameter, real
+from sparsemargin.models.same_rows import recall_rows
 from sparsemargin.models.shared_parameters import Hypothesis
 
 #: Bytes for each feature and vector that a kernel takes at least, for products of sparse rows.
@@ -167,7 +168,7 @@ class FirstOrderLearner(Learner):
         return self.is_linear and not (self._steps_by_output or self.standardize)
 
     def _begin(self, task: Task) -> StoppingRule:
-        provable = self._recall_rows(
+        provable = self._is_provable(
             task, task.codes, task.weights, task.class_weight, *(task.positives or ())
         )
 
@@ -183,13 +184,13 @@ class FirstOrderLearner(Learner):
             patience=self.patience,
         )  # fmt: skip
 
-    def _recall_rows(self, task: Task, *others: Any) -> bool:
-        """Resume with the rows of the last fit under `warm_start`, as in `Learner`.
+    def _is_provable(self, task: Task, *others: Any) -> bool:
+        """Resume with the rows of the last fit under `warm_start`, see `recall_rows`.
 
         Return whether the margin can be certified, which requires that the model was trained on no
         other rows. If it was, and `tol` is set, raise a ValueError.
         """
-        same = super()._recall_rows(task, *others)
+        same = recall_rows(self, task, *others)
         if self.space.trials == 0:
             return True
         if same:

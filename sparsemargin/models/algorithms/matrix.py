@@ -27,6 +27,7 @@ from sparsemargin.models.parameters import (
     parameter,
     real,
 )
+from sparsemargin.models.same_rows import recall_rows
 from sparsemargin.models.shared_parameters import Hypothesis
 
 Solver = Literal["auto", "implicit", "primal", "dual"]
@@ -205,7 +206,7 @@ class MatrixLearner(Learner):
         return self.space.loop(task)  # type: ignore[no-any-return]
 
     def _begin(self, task: Task) -> StoppingRule:
-        self._recall_rows(task)
+        recall_rows(self, task)
         return StoppingRule(self.max_iter, patience=self.patience)
 
     def _conclude(self, result: FitResult) -> None:

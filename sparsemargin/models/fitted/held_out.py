@@ -19,7 +19,7 @@ from sparsemargin._engine.rows.columns import Chosen
 from sparsemargin._engine.rows.parts import gathered, rows_at
 from sparsemargin.models.fitted.outputs import outputs_of
 from sparsemargin.models.fitted.state import Fitted
-from sparsemargin.models.inputs.rows import check_rows
+from sparsemargin.models.inputs.rows import Rows, check_rows
 
 #: With fewer rows than this, the outputs stored in the first epoch are too few for probabilities.
 FEW_ROWS = 500
@@ -37,7 +37,7 @@ HeldOut = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 def held_out_outputs(
     fitted: Fitted, task: Task, fit_part: Callable[[Task], Fitted | None], most_rows: int,
-    n_threads: int, groups: Any = None,
+    n_threads: int, groups: Any = None, norm: str | None = None,
 ) -> HeldOut | None:  # fmt: skip
     """Return outputs for training rows of a model from models that were not trained on them.
 
@@ -47,8 +47,9 @@ def held_out_outputs(
     `fit_part` fits a similar model, with at most as many columns and epochs, to a part of the rows
     of the task, of which at most `most_rows` are used. The outputs are multiplied by a ratio that
     gives them the scale of the model, measured on rows that both models were trained on. Rows with
-    equal entries in `groups`, shape (n_rows,), are held out together. The result is None if there
-    are too few rows, or if a model can't be fitted.
+    equal entries in `groups`, shape (n_rows,), are held out together. `norm` is that of rows from a
+    vectorizer with a vocabulary of these rows, see `_without_new_terms`. The result is None if
+    there are too few rows, or if a model can't be fitted.
     """
     n_vectors, weights = fitted.space.n_vectors, task.weights
     trials = np.arange(len(task.codes)) if weights is None else np.flatnonzero(weights)
@@ -61,17 +62,20 @@ def held_out_outputs(
     drawn = _narrowed(task if len(trials) == len(task.codes) else _part(task, trials))
     outputs, held = list[np.ndarray](), list[np.ndarray]()
     for left, rest in _folds(drawn, random, groups):
-        similar = fit_part(_part(drawn, left))
+        part, rest = _part(drawn, left), random.permutation(rest)[:n_places]
+        similar = fit_part(part)
         if similar is None:
             return None
-        rest = random.permutation(rest)[:n_places]
         n_compared = min(len(left), len(rest), _ENOUGH)
         learned = left[np.linspace(0, len(left) - 1, n_compared).astype(np.intp)]
         size = _mean_size(_outputs(fitted, task, trials[learned], n_threads))
         ratio = _ratio(size, _mean_size(_outputs(similar, drawn, learned, n_threads)))
-        outputs.append(_outputs(similar, drawn, rest, n_threads) * ratio)
+        rows = rows_at(drawn.rows, rest)
+        if norm is not None:
+            rows = _without_new_terms(rows, part.rows, norm)
+        outputs.append(_outputs_of(similar, rows, n_threads) * ratio)
         held.append(rest)
-        del similar  # Only one such model is in memory at a time.
+        del similar, part  # Only one such model is in memory at a time.
         if groups is None and sum(map(len, held)) >= min(_ENOUGH, n_places):
             break
     if not held:
@@ -145,8 +149,31 @@ def _narrowed(task: Task) -> Task:
 
 def _outputs(fitted: Fitted, task: Task, which: np.ndarray, n_threads: int) -> np.ndarray:
     """Return the outputs of a model for some rows of a task."""
-    rows = check_rows(rows_at(task.rows, which), repeats_allowed=True)
-    return outputs_of(fitted, rows, n_threads)
+    return _outputs_of(fitted, rows_at(task.rows, which), n_threads)
+
+
+def _outputs_of(fitted: Fitted, rows: Rows, n_threads: int) -> np.ndarray:
+    return outputs_of(fitted, check_rows(rows, repeats_allowed=True), n_threads)
+
+
+def _without_new_terms(rows: Rows, training_rows: Rows, norm: str) -> Rows:
+    """Return held-out rows as the vectorizer would, had it been fitted to the training rows.
+
+    It ignores the terms of a new text that it does not know, and normalizes the rest. So entries in
+    columns that do not occur in the training rows are set to 0, and the others are multiplied so
+    that the norm of the row, "l1" or "l2", is as before. Otherwise held-out rows would have smaller
+    outputs than new ones, and probabilities would be too close to 0 and 1.
+    """
+    known = np.zeros(rows.n_features, dtype=bool)
+    known[training_rows.indices] = True
+    row = np.repeat(np.arange(rows.n_rows), np.diff(rows.indptr))
+    sizes = np.abs(rows.data.astype(np.float64)) ** (1 if norm == "l1" else 2)
+    stays = known[rows.indices]
+    before = np.bincount(row, sizes, rows.n_rows)
+    after = np.bincount(row, sizes * stays, rows.n_rows)
+    ratio = np.divide(before, after, out=np.zeros(rows.n_rows), where=after > 0)
+    ratio = ratio if norm == "l1" else np.sqrt(ratio)
+    return rows.with_data((rows.data * stays * ratio[row]).astype(rows.data.dtype))
 
 
 def _mean_size(outputs: np.ndarray) -> float:
