@@ -23,7 +23,14 @@ def cells_of_matrix(X: Any, genes: Any = None) -> Cells:
     The columns of a DataFrame are genes. Other matrices have the given genes, which must be as many
     as the columns; None numbers them. The rows of a pandas DataFrame are named by its index.
     """
-    rows, names = counts_of(X), columns_of_table(X)
+    names = columns_of_table(X)
+    if names is not None and len(set(names)) < len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise ValueError(
+            f"The table has several columns with the name {twice!r}. Genes are matched by name, so "
+            "names must differ. Add up the columns of a gene: X.T.groupby(level=0).sum().T."
+        )
+    rows = counts_of(X)
     if names is None:
         names = list(map(str, range(rows.n_features) if genes is None else genes))
         if len(names) != rows.n_features:

@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sparsemargin._checks import check_choice
+from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.state import require
 from sparsemargin.cells.annotate import CellTypes, PredictedCells, annotate, predicted_cells
 from sparsemargin.cells.genes import CellForm, Match
@@ -224,7 +225,8 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
         Returns
         -------
         ndarray of shape (n_cells,)
-            Types, which are entries of `classes_`. No cell is "unassigned".
+            Types, which are entries of `classes_`. No cell is "unassigned": a warning reports
+            cells without counts, whose type has no basis.
 
         Raises
         ------
@@ -232,8 +234,13 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
             If the cells have too few genes of the model, or their values can't be converted to the
             scale of the training cells.
         """
-        codes = [each.codes for each in self._predicted(X, how)]
-        return self.classes_[np.concatenate(codes)]
+        parts = list(self._predicted(X, how))
+        if n_empty := sum(int((each.weights == 0).sum()) for each in parts):
+            warn_user(
+                f"{n_empty:,} cells have no counts of the genes of the model, so that their types "
+                "have no basis. annotate leaves them unassigned."
+            )
+        return self.classes_[np.concatenate([each.codes for each in parts])]
 
     @available_if(has_probabilities)
     def predict_proba(self, X: Any, **how: Any) -> np.ndarray:

@@ -242,7 +242,19 @@ def test_cells_without_counts_have_equal_probabilities(model):
     X = DENSE.copy()
     X[5] = 0
     np.testing.assert_allclose(model.predict_proba(X)[5], 1 / 3)
-    assert model.predict(X)[5] in model.classes_
+    with pytest.warns(UserWarning, match="1 cells have no counts of the genes of the model"):
+        assert model.predict(X)[5] in model.classes_
+
+
+def test_repeated_gene_of_a_table_is_named_with_a_remedy(model):
+    twice = FRAME.rename(columns={"GENE1": "GENE0"})
+    for act in (lambda X: clone(NEW).fit(X, TYPES), model.predict):
+        with pytest.raises(
+            ValueError, match=r"several columns with the name 'GENE0'.*X\.T\.groupby"
+        ):
+            act(twice)
+    merged = clone(NEW).fit(twice.T.groupby(level=0).sum().T, TYPES)
+    assert len(merged.genes_) == 199
 
 
 def test_annotation_is_written_to_the_cells(model):
