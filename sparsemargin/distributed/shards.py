@@ -21,8 +21,9 @@ from sparsemargin._engine.rows.parts import part_of, rows_at
 from sparsemargin.distributed.mixing import Part
 from sparsemargin.distributed.row_makers import RowMaker, Texts
 from sparsemargin.distributed.schema import Schema, Survey, packed
+from sparsemargin.files.folders import CACHE_SUFFIX, files_beside
 from sparsemargin.files.remote import is_url
-from sparsemargin.files.sources import CACHE_SUFFIX, Source, files_beside, open_sources
+from sparsemargin.files.sources import Source, open_sources
 from sparsemargin.models.inputs.label_table import LabelTable
 from sparsemargin.models.inputs.labels import LabelEncoder, MultilabelEncoder, UnknownLabelError
 from sparsemargin.models.inputs.multilabel_targets import multilabel_targets

@@ -7,7 +7,8 @@ from contextlib import closing
 from typing import Literal, get_args
 
 from sparsemargin.files.archive import CACHE_DOCUMENT, MODEL_DOCUMENT, begins_with
-from sparsemargin.files.sources import MATRIX_ENDS, STORES, Source
+from sparsemargin.files.folders import MATRIX_ENDS, STORES
+from sparsemargin.files.sources import Source
 
 #: Forms of files of texts.
 TextForm = Literal["fasttext", "tsv", "vw", "csv", "jsonl", "parquet"]

@@ -15,7 +15,8 @@ from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.rows.csr import Csr, bad_pointer
 from sparsemargin._engine.rows.parts import pointers_of
 from sparsemargin._shown import first_three
-from sparsemargin.files.sources import MATRIX_ENDS, STORES, Source, open_sources
+from sparsemargin.files.folders import MATRIX_ENDS, STORES
+from sparsemargin.files.sources import Source, open_sources
 from sparsemargin.readers.cell_columns import (
     FEATURE_TYPES,
     GENE,

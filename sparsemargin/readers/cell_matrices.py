@@ -10,7 +10,7 @@ import numpy as np
 from scipy.io import mminfo, mmread
 from scipy.sparse import csr_matrix
 
-from sparsemargin.files.sources import tables_beside
+from sparsemargin.files.folders import tables_beside
 from sparsemargin.readers.label_tables import table_lines
 
 # Names of the columns of 10x's tables of features.

@@ -36,8 +36,8 @@ from sparsemargin._engine.rows import csr
 from sparsemargin.files import archive as archives
 from sparsemargin.files.archive import CACHE_DOCUMENT, Archive, ArchiveWriter
 from sparsemargin.files.atomic import replacing, unnamed
+from sparsemargin.files.folders import CACHE_SUFFIX
 from sparsemargin.files.remote import cache_folder, is_url
-from sparsemargin.files.sources import CACHE_SUFFIX
 from sparsemargin.models.inputs.label_table import LabelTable
 from sparsemargin.readers.reading import LARGEST_INDEX, run_ahead
 from sparsemargin.readers.rows import LabelledRows, join_blocks

@@ -35,7 +35,7 @@ from sparsemargin.readers.text_lines import (
 )
 
 # Characters of the first texts that are kept to find the words of hashed columns.
-_ENOUGH_CHARACTERS = 1 << 22
+ENOUGH_CHARACTERS = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -260,7 +260,7 @@ class DocumentCorpus(Corpus):
     def _remember(self, texts: Sequence[str]) -> None:
         assert self.first_texts is not None
         self.first_texts += texts
-        if sum(map(len, self.first_texts)) >= _ENOUGH_CHARACTERS:
+        if sum(map(len, self.first_texts)) >= ENOUGH_CHARACTERS:
             self.name_columns()
 
     def name_columns(self) -> None:

@@ -22,6 +22,7 @@ from sparsemargin.models.fitted.new_classes import with_classes
 from sparsemargin.models.inputs.labels import label_text
 from sparsemargin.models.pipelines import parts_of
 from sparsemargin.readers.text_forms import DocumentForm, Missing
+from sparsemargin.readers.texts import ENOUGH_CHARACTERS
 from sparsemargin.streaming.learn_texts import learn_documents, vectorizer_for
 from sparsemargin.streaming.report import ProgressLines
 from sparsemargin.streaming.text_arguments import CLASSIFIER_ARGUMENTS
@@ -331,9 +332,10 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
         return super().keep(first, classifier)
 
     def _keep_named(self, vectorizer: Any, classifier: Any, texts: list[str]) -> Self:
-        """Set the fitted steps, after hashed columns are named by the terms of the texts."""
+        """Set the fitted steps, after hashed columns are named by the terms of some texts."""
         if hasattr(vectorizer, "remember_terms"):
-            vectorizer.remember_terms(texts)
+            every, sizes = sizes_of(texts)
+            vectorizer.remember_terms(texts[:: 1 + every * sum(sizes) // ENOUGH_CHARACTERS])
         return self.keep(vectorizer, classifier)
 
     def texts_of(self, X: Any) -> Any:
