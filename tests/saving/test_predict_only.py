@@ -1,5 +1,6 @@
 """Models that are loaded for prediction only predict the same values, in little memory."""
 
+import os
 import pickle
 import subprocess
 import sys
@@ -124,7 +125,8 @@ print(now() - before)
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="memory is told in another way here")
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems report memory differently")
+@pytest.mark.skipif("ASAN_OPTIONS" in os.environ, reason="the sanitizers take memory, too")
 def test_memory_of_a_model_of_eight_classes(tmp_path):
     random, shape, n_each = np.random.RandomState(0), (4000, 1 << 20), 150
     columns = np.sort(random.randint(1 << 20, size=(4000, n_each))).ravel()
