@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils import murmurhash3_32
+from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import check_is_fitted
 
 from sparsemargin._checks import check_count
@@ -15,8 +18,10 @@ from sparsemargin.estimators.validation import check_labels
 from sparsemargin.evaluation.explainer import Explanation
 from sparsemargin.evaluation.explanations import explain_row
 from sparsemargin.evaluation.weights import top_features
+from sparsemargin.readers.texts import ENOUGH_CHARACTERS
 from sparsemargin.tasks.tables import check_lengths, labels_in
 from sparsemargin.text import CountVectorizer
+from sparsemargin.text.analysis import sizes_of
 
 # Parameters by which a vectorizer splits texts into words.
 _SPLITTING = "token_pattern", "lowercase", "strip_accents", "stop_words", "encoding", "decode_error"
@@ -73,7 +78,10 @@ class TextInsights:
         texts = [text] if isinstance(text, str) else self.texts_of(text)
         if len(texts) != 1:
             raise ValueError(f"text must be a single text, got {len(texts)}. Pass one of them.")
-        found = explain_row(self.pipeline_, texts[0], labels=labels)
+        names = None
+        if hasattr(self.vectorizer_, "remember_terms"):
+            names = names_of_terms(clone(self.vectorizer_), texts)
+        found = explain_row(self.pipeline_, texts[0], labels=labels, feature_names=names)
         return [each._replace(text=texts[0]) for each in found]
 
     def top_features(self, top: int = 10) -> dict[Any, list[tuple[str, float]]]:
@@ -113,6 +121,7 @@ class TextInsights:
             raise ValueError("Only models with one class for each text have such errors.")
         if not len(texts):
             return []
+        unique_labels(self.classifier_.classes_, labels)  # an error if they are of another type
         predicted = self.predict(texts)
         wrong = np.flatnonzero(predicted != labels)
         if not len(wrong):
@@ -140,6 +149,18 @@ class TextInsights:
         """
         check_is_fitted(self)
         return unknown_shares(self.vectorizer_, self.classifier_, self.texts_of(X))
+
+
+def names_of_terms(vectorizer: Any, texts: list[str]) -> Any:
+    """Name the hashed columns of a vectorizer by the terms of some texts, in addition to the names
+    that it has. Return the names of all columns."""
+    known = getattr(vectorizer, "terms_", {})
+    vectorizer.terms_ = {}
+    every, sizes = sizes_of(texts)
+    with suppress(ValueError):  # there are no words
+        vectorizer.remember_terms(texts[:: 1 + every * sum(sizes) // ENOUGH_CHARACTERS])
+    vectorizer.terms_ = {**vectorizer.terms_, **known}
+    return vectorizer.get_feature_names_out()
 
 
 def unknown_shares(vectorizer: Any, classifier: Classifier, texts: Any) -> np.ndarray:

@@ -22,11 +22,10 @@ from sparsemargin.models.fitted.new_classes import with_classes
 from sparsemargin.models.inputs.labels import label_text
 from sparsemargin.models.pipelines import parts_of
 from sparsemargin.readers.text_forms import DocumentForm, Missing
-from sparsemargin.readers.texts import ENOUGH_CHARACTERS
 from sparsemargin.streaming.learn_texts import learn_documents, vectorizer_for
 from sparsemargin.streaming.report import ProgressLines
 from sparsemargin.streaming.text_arguments import CLASSIFIER_ARGUMENTS
-from sparsemargin.tasks.insights import TextInsights
+from sparsemargin.tasks.insights import TextInsights, names_of_terms
 from sparsemargin.tasks.saved import SavedEstimator, has_probabilities
 from sparsemargin.tasks.tables import check_lengths, columns_named, labels_in, texts_in
 from sparsemargin.text.analysis import sizes_of
@@ -40,6 +39,9 @@ from sparsemargin.text.defaults import (
 )
 
 _FEATURES = ("auto", "words", "hashed")
+
+# Number of names of hashed columns from which on `partial_fit` names no more. They take 50 MB.
+_MOST_NAMES = 1 << 19
 
 
 class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
@@ -200,6 +202,8 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
                 if self.classifier_.fitted.classes is not before.classes:
                     self.classifier_.restore(before)
                 raise
+            if len(getattr(self.vectorizer_, "terms_", range(_MOST_NAMES))) < _MOST_NAMES:
+                names_of_terms(self.vectorizer_, texts)
             return self
         vectorizer = self._named_vectorizer()
         vectorizer = hashing_for_batches() if vectorizer is None else vectorizer
@@ -334,8 +338,7 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
     def _keep_named(self, vectorizer: Any, classifier: Any, texts: list[str]) -> Self:
         """Set the fitted steps, after hashed columns are named by the terms of some texts."""
         if hasattr(vectorizer, "remember_terms"):
-            every, sizes = sizes_of(texts)
-            vectorizer.remember_terms(texts[:: 1 + every * sum(sizes) // ENOUGH_CHARACTERS])
+            names_of_terms(vectorizer, texts)
         return self.keep(vectorizer, classifier)
 
     def texts_of(self, X: Any) -> Any:

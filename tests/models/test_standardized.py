@@ -119,7 +119,10 @@ def test_form_dtype_and_threads_of_rows_do_not_matter(kind):
     model = kind(standardize=True, random_state=0).fit(X, y)
     with_zeros = sp.csr_matrix(np.where(X == 0, 1.0, X))
     with_zeros.data[X.ravel() == 0] = 0
-    for rows in sp.csr_matrix(X), sp.csc_matrix(X), with_zeros:
+    with_room = sp.csr_matrix(X)  # entries behind those of the last row
+    with_room.data = np.append(with_room.data, [5.0, 6.0])
+    with_room.indices = np.append(with_room.indices, np.array([0, 1], with_room.indices.dtype))
+    for rows in sp.csr_matrix(X), sp.csc_matrix(X), with_zeros, with_room:
         other = kind(standardize=True, random_state=0, n_jobs=2).fit(rows, y)
         assert_array_equal(other.coef_, model.coef_)
         assert_close(other.decision_function(rows), model.decision_function(X))

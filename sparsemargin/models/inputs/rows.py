@@ -52,6 +52,9 @@ def open_rows(X: Any) -> Rows:
             f"do not bound a part of the {min(len(data), len(indices))} stored entries. "
             "Rebuild the matrix from its source."
         )
+    if indptr[0] or not len(data) == len(indices) == indptr[-1]:
+        # The arrays have entries of no row. Rows have none.
+        return part_of(rows, 0, rows.n_rows)
     return rows
 
 
