@@ -1,6 +1,7 @@
 """Checks of arguments. They do not import scikit-learn, which takes about 1 s to import."""
 
 import operator
+import sys
 from collections.abc import Iterable, Mapping, Set
 from difflib import get_close_matches
 from typing import Any
@@ -16,7 +17,8 @@ def check_count(name: str, value: object, low: int, high: int) -> int:
     except TypeError:
         count = None
     if count is None or isinstance(value, bool) or not low <= count <= high:
-        raise ValueError(f"{name} must be an integer from {low} to {high}, got {value!r}")
+        bounds = f"of at least {low}" if high == sys.maxsize else f"from {low} to {high}"
+        raise ValueError(f"{name} must be an integer {bounds}, got {value!r}")
     return count
 
 
@@ -77,7 +79,10 @@ def check_texts(name: str, texts: Any) -> None:
         single = all(isinstance(each, str | bytes) for each in texts.values())
         key = "text" if "text" in texts or not texts else next(iter(texts))
         way = f"list({name}.values())" if single else f"{name}[{key!r}]"
-        raise ValueError(f"{name} is a {kind}, whose keys are no texts. Pass {way}.")
+        raise ValueError(
+            f"{name} is a {kind}, whose keys are no texts. Pass {way}, or, for one row of a table, "
+            f"pandas.DataFrame([{name}])."
+        )
     if isinstance(texts, Set):
         raise ValueError(f"{name} is a {kind}, which has no order. Pass a list of texts.")
     columns = columns_of_table(texts)
@@ -92,7 +97,13 @@ def check_texts(name: str, texts: Any) -> None:
         raise TypeError(f"{name} must be a list of texts, got {texts!r}.")
     n_dimensions = getattr(texts, "ndim", 1)
     if n_dimensions != 1:
-        way = f"{name}[:, 0]" if n_dimensions == 2 else "a list of texts"
+        way = "a list of texts"
+        if hasattr(texts, "nnz"):
+            way += ", without a vectorizer before. For a matrix of features use AutoClassifier"
+        elif n_dimensions == 2 and texts.shape[1] == 1:
+            way = f"{name}[:, 0]"
+        elif n_dimensions == 2:
+            way = f"one column of it, {name}[:, j], or a DataFrame and text=[COLUMN, COLUMN]"
         raise ValueError(
             f"{name} is a {kind} of {n_dimensions} dimensions, and texts have one. Pass {way}."
         )

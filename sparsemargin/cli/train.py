@@ -7,6 +7,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from math import inf
 from typing import Any
@@ -139,6 +140,7 @@ def command(**values: Any) -> None:
     options = TrainOptions.of(values)
     check_options(options)
     job = job_of(options)
+    options = replace(options, reading=job.reading)
     check_outputs(options, job)
     learn = _training_of(options, job)
     found_there = None if job.checkpoint is None or options.resume else state_of(job.checkpoint)

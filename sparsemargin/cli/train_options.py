@@ -86,12 +86,14 @@ class Job:
     `sources` is empty with --dask, where workers open the files. `step` is the vectorizer or the
     normalizer before the classifier; None for svmlight text. `checkpoint` is None if the run can't
     be resumed from a file, because a source can be read only once or workers read the files.
+    `reading` are the options for reading, which the initial model completes.
     """
 
     names: list[str]
     sources: list[Source]
     kind: InputKind
     init: Learner | None
+    reading: ReadingOptions
     step: Any
     checkpoint: str | None
 
@@ -149,16 +151,17 @@ def job_of(options: TrainOptions) -> Job:
         sources or names, options.reading.format, encoding=options.reading.encoding,
         **options.reading.cell_options, target_sum=options.target_sum, batch=options.batch,
     )  # fmt: skip
-    init, steps = None, None
+    init, steps, reading = None, None, options.reading
     if options.init_model is not None:
-        init, steps, _ = load_learner(options.init_model)
+        init, steps, settings = load_learner(options.init_model)
+        reading = reading.as_model(settings)
         if options.reading.zero_based != "auto" and init.fitted.reading is not None:
             raise click.UsageError(
                 f"--zero-based can't be changed: --init-model {options.init_model} was trained on "
                 "files, and has stored how their indices count."
             )
     step = _step_of(options, kind, None if steps is None else steps[-1], sources)
-    return Job(names, sources, kind, init, step, checkpoint)
+    return Job(names, sources, kind, init, reading, step, checkpoint)
 
 
 def _step_of(options: TrainOptions, kind: InputKind, step: Any, sources: list[Source]) -> Any:
@@ -182,7 +185,8 @@ def _step_of(options: TrainOptions, kind: InputKind, step: Any, sources: list[So
         return vectorizer_for(sources, options.hash_bits)
     if not hasattr(step, "n_features"):
         raise click.UsageError(
-            f"{init} was not trained on files of texts, and can't be trained on them further."
+            f"The features of {init} are not hashed, and it can't be trained on files further. Fit "
+            "it with features='hashed', or leave --init-model out."
         )
     return step
 

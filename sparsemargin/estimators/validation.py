@@ -99,8 +99,9 @@ def check_sparse(X: Any, name: str = "X") -> Any:
         X = _in_supported_types(X)
         _check_arrays(X)
     except (AttributeError, IndexError, TypeError, ValueError) as error:
+        reason = "an array is too short" if isinstance(error, IndexError) else error
         raise ValueError(
-            f"{name} is corrupted: {error}. Rebuild the matrix from its source."
+            f"{name} is corrupted: {reason}. Rebuild the matrix from its source."
         ) from None
     return X
 

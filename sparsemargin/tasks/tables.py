@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from numbers import Number
 from typing import Any, get_args
 
 import numpy as np
@@ -147,7 +148,10 @@ def columns_named(text: str | Sequence[str] | None) -> list[str]:
         names = [names]
     names = list(names)
     if not all(isinstance(name, str) for name in names):
-        raise ValueError(f"text must be the name of a column, or a list of names, got {text!r}.")
+        raise ValueError(
+            f"text must be the name of a column, or a list of names, got {text!r}. If the names of "
+            "columns are numbers, rename the columns: df.columns = df.columns.astype(str)."
+        )
     if len(set(names)) < len(names):
         raise ValueError(f"text={names} names a column several times. Name each column once.")
     return list(map(str, names))
@@ -180,6 +184,10 @@ def _of_collection(
             raise ValueError(
                 f"texts[{i}] is a {type(value).__name__}. Pass a table, pandas.DataFrame(X), and "
                 "text=COLUMN."
+            )
+        if isinstance(value, Number) and not is_missing(value):
+            raise ValueError(
+                f"texts[{i}] is {value!r}, and not a text. Convert the numbers: list(map(str, X))."
             )
     [texts], kept = fill_missing([texts], missing)
     return texts, kept

@@ -36,7 +36,7 @@ def names_of(words: Iterable[str], ngrams: Iterable[str]) -> Iterator[str]:
         yield CHAR + ngram
 
 
-class WordChar(TransformerMixin, BaseEstimator):
+class WordChar(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """Base class of the vectorizers of words and character n-grams."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -55,6 +55,18 @@ class WordChar(TransformerMixin, BaseEstimator):
     _shared: ClassVar[tuple[str, ...]] = (
         "lowercase", "strip_accents", "norm", "dtype", "n_jobs", "verbose"
     )  # fmt: skip
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Accept ``transform="default"``. Rows are sparse matrices, which tables can't hold.
+
+        scikit-learn's global setting of ``transform_output`` has no effect, as for its vectorizers.
+        """
+        if transform not in (None, "default"):
+            raise ValueError(
+                f"transform={transform!r} needs dense rows, and those of texts are sparse. Pass "
+                "transform='default'."
+            )
+        return self
 
     def _vectorizers(self, kind: type, words: dict[str, Any], ngrams: dict[str, Any]) -> Any:
         """Check the parameters, and return new vectorizers of both families."""
@@ -130,7 +142,7 @@ def set_terms(vectorizer: TfidfVectorizer, vocabulary: Vocabulary, idf: np.ndarr
     vectorizer._tfidf.n_features_in_ = len(idf)
 
 
-class WordCharVectorizer(WordChar):
+class WordCharVectorizer(WordChar, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     r"""TF-IDF of words and of character n-grams, side by side in one matrix.
 
     The matrix has two families of terms: word n-grams, and character n-grams within words (with the

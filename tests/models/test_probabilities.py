@@ -268,8 +268,8 @@ def test_repeated_rows_in_partial_fit_disable_predict_proba(ways, text, tmp_path
     assert not hasattr(model, "predict_proba")
     with pytest.raises(AttributeError) as refusal:
         _ = model.predict_proba
-    assert "learned rows more than once" in str(refusal.value.__cause__)
-    with pytest.raises(ValueError, match="learned rows more than once"):
+    assert "trained on some rows more than once" in str(refusal.value.__cause__)
+    with pytest.raises(ValueError, match="trained on some rows more than once"):
         Rejector(FrozenEstimator(model)).fit(X, y)
     # The remedy that the error message recommends works.
     told = CalibratedClassifierCV(FrozenEstimator(model)).fit(text[0][600:900], text[1][600:900])

@@ -360,6 +360,27 @@ def test_explanation_as_table_frame_and_html(model):
     assert lone.startswith("<pre>")
 
 
+def test_hashed_terms_have_the_names_of_the_text_and_of_later_batches():
+    model = made(features="hashed").fit(BOTH, QUEUES)
+    model.partial_fit([f"the attorney filed lawsuit {i}" for i in range(30)], ["legal"] * 30)
+    text = "an attorney filed a new lawsuit"
+    names = model.explain(text)[0].names
+    assert {"attorney", "lawsuit", "attorney filed"} <= set(names)
+    assert all(name.removeprefix("char: ").strip() in text for name in names)
+    leading = [name for name, _ in model.top_features(20)["legal"]]
+    assert not any(name.isdecimal() for name in leading)
+    model.partial_fit(["?!"], ["legal"])  # a batch without words
+
+
+def test_repeated_rows_end_probabilities_with_a_warning():
+    model = made(features="hashed").fit(BOTH, QUEUES)
+    more = [f"{text} number {i}" for i, text in enumerate(BOTH)]
+    model.partial_fit(more, QUEUES)
+    with pytest.warns(UserWarning, match="trained on some rows more than once"):
+        model.partial_fit(more, QUEUES)
+    assert not hasattr(model, "predict_proba")
+
+
 def test_contributions_are_divided_among_words():
     text = "Cheap pills: a cheap trick"
     names = ["cheap", "cheap trick", "pills cheap", "char: ill", "unknown", "17"]
@@ -563,6 +584,46 @@ def test_rows_without_text_and_label_are_dropped_everywhere():
     table.loc[7, "queue"] = None
     with pytest.raises(ValueError, match=r"row 8: 'queue'"):
         fit_text(written("parquet", table), text="body", label="queue", missing="drop", **how)
+
+
+def test_remedies_for_rows_in_other_forms(model):
+    row = {"subject": "cheap pills", "body": "buy now"}
+    both = made(text=["subject", "body"]).fit(TABLE, QUEUES)
+    with pytest.raises(ValueError, match=r"for one row of a table, pandas.DataFrame\(\[X\]\)"):
+        both.predict(row)
+    assert both.predict(pd.DataFrame([row])).tolist() == ["spam"]
+    with pytest.raises(ValueError, match=r"X\[:, j\], or a DataFrame and text=\[COLUMN, COLUMN\]"):
+        both.predict(TABLE[["subject", "body"]].to_numpy())
+    with pytest.raises(ValueError, match="without a vectorizer before"):
+        made().fit(TfidfVectorizer().fit_transform(BOTH), QUEUES)
+    with pytest.raises(ValueError, match=r"texts\[1\] is 5, and not a text. Convert the numbers"):
+        made().fit(["a text", 5], ["a", "b"])
+    with pytest.raises(ValueError, match=r"df.columns = df.columns.astype\(str\)"):
+        made(text=[0, 1]).fit(TABLE.T.reset_index(drop=True).T, QUEUES)
+    with pytest.raises(ValueError, match="X has no texts"):
+        made().fit([], [])
+    with pytest.raises(ValueError, match="Mix of label input types"):
+        model.most_confident_errors(BOTH, np.arange(80))
+    labels = np.array(QUEUES, dtype=object)
+    labels[3] = np.nan
+    with pytest.raises(ValueError, match=r"then X\[keep\]"):
+        made(text="body").fit(TABLE, labels)
+    keep = pd.notna(labels)
+    assert made(text="body").fit(TABLE[keep], labels[keep]).classes_.tolist() == ["ham", "spam"]
+
+
+def test_output_settings_of_scikit_learn_have_no_effect():
+    with config_context(transform_output="pandas"):
+        assert made().fit(BOTH, QUEUES).predict(BOTH[:1]).tolist() == ["spam"]
+
+
+def test_initial_model_gives_the_columns_of_further_files():
+    TABLE.assign(body=None).to_csv("a.csv", index=False)
+    train = ["train", "a.csv", "--label", "queue", "-o"]
+    run(*train, "a.model", "--text", "subject", "--text", "body", "--missing", "empty")
+    run(*train, "b.model", "--init", "a.model")
+    assert load_model("b.model").get_params()["text"] == ["subject", "body"]
+    assert load_model("b.model").missing == "empty"
 
 
 def test_unknown_features_are_refused_by_all_fits():

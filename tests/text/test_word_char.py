@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction import text as theirs
@@ -277,12 +278,12 @@ def test_unfitted_vectorizer_is_refused():
 
 
 def test_output_as_data_frame_is_refused():
-    vectorizer = WordCharVectorizer().set_output(transform="default")
-    assert vectorizer.fit_transform(TEXTS[:8]).format == "csr"
-    pytest.importorskip("pandas")
-    vectorizer.set_output(transform="pandas")
-    with pytest.raises(ValueError, match="sparse"):
-        vectorizer.transform(TEXTS[:8])
+    for vectorizer in WordCharVectorizer(), WordCharHashingVectorizer():
+        vectorizer.set_output(transform="default")
+        with config_context(transform_output="pandas"):
+            assert vectorizer.fit_transform(TEXTS[:8]).format == "csr"
+        with pytest.raises(ValueError, match=r"sparse. Pass transform='default'"):
+            vectorizer.set_output(transform="pandas")
 
 
 def test_damaged_rows_of_counts_are_refused():

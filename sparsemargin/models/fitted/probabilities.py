@@ -21,13 +21,12 @@ COUNTED = (
     "call fit on rows in memory."
 )
 LEARNED_AGAIN = (
-    "{} has no probabilities: it has learned rows more than once, under warm_start, as partial_fit "
-    "or init_model was given rows again, or in several epochs over a file that were interrupted. "
-    "Probabilities are fitted to outputs for rows that the model had not learned, and those kept "
-    "are of another scale than its outputs are now. Learn every row once, or call fit without "
-    "warm_start on rows in memory. "
-    "For the model as it is, sklearn.calibration.CalibratedClassifierCV(sklearn.frozen."
-    "FrozenEstimator(model)).fit(X, y) fits them to rows that it has not learned."
+    "{} has no probabilities: it was trained on some rows more than once, under warm_start, by "
+    "partial_fit or init_model with the same rows again, or in interrupted epochs over a file. "
+    "Probabilities are fitted to outputs for rows before the model was trained on "
+    "them, and those of the model have another scale now. Train on every row once, or call fit "
+    "without warm_start on rows in memory. To fit probabilities of this model to other rows, use "
+    "sklearn.calibration.CalibratedClassifierCV(sklearn.frozen.FrozenEstimator(model)).fit(X, y)."
 )
 
 #: Least number of rows with stored outputs after the rows that were counted for a prior.

@@ -34,11 +34,10 @@ _LONGEST_SHOWN = 40
 # Types whose values `numpy.array` converts to labels without loss.
 _PLAIN_TYPES = {str, bool, int, float}
 
-#: End of the messages about rows in memory without a label; the remedy works for lists and arrays.
+#: End of the messages about rows in memory without a label.
 DROP_ROWS = (
-    "Leave rows without one out of X and y: "
-    "keep = pandas.notna(numpy.array(y, dtype=object)), then numpy.asarray(X)[keep] (X[keep] if X "
-    "is sparse) and numpy.asarray(y)[keep]."
+    "Leave rows without one out of X and y: keep = pandas.notna(numpy.array(y, dtype=object)), "
+    "then X[keep] (numpy.asarray(X)[keep] if X is a list) and numpy.asarray(y)[keep]."
 )
 
 #: Message for an empty label field of a file.
