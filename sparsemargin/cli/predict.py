@@ -169,11 +169,13 @@ def _write(output: str, predictor: Predictor, header: bytes, lines: Lines) -> No
     corpus, visible = predictor.corpus, not is_on_terminal(output)
     n_rows = 0
     with opened_output(output) as file:
-        file.write(header)
         blocks = watched(predictor.blocks(), corpus, visible=visible, block_of=attrgetter("block"))
         for predicted in blocks:
-            file.write(b"".join(lines(predicted)))
+            # The header comes with the first block, because reading that block may raise an error.
+            file.write(header + b"".join(lines(predicted)))
+            header = b""
             n_rows += predicted.block.n_rows
+        file.write(header)
     if not n_rows:
         warnings.warn(f"{corpus.names} has no rows: there are no predictions.", stacklevel=1)
 

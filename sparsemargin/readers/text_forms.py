@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from sparsemargin._checks import check_choice
+from sparsemargin._checks import check_choice, did_you_mean
 from sparsemargin.files.encodings import encoding_named
 from sparsemargin.files.kinds import FORM_OF, FORMS, TextForm, kind_of
 from sparsemargin.files.sources import Source
@@ -145,8 +145,8 @@ class DocumentForm:
         names = [each if each.strip() == each != "" else repr(each) for each in among[:20]]
         found = ", ".join(each if len(each) <= 40 else f"{each[:40]}..." for each in names)
         return (
-            f"no column {column!r}, but {found or 'none'}. Name the right column by "
-            f"{argument}=COLUMN. The first line of a .csv must name its columns."
+            f"no column {column!r}, but {found or 'none'}.{did_you_mean(column, among)} Name the "
+            f"right column by {argument}=COLUMN. The first line of a .csv must name its columns."
         )
 
     def labels_of(self, value: Any) -> list[str]:

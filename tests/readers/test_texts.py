@@ -287,6 +287,11 @@ def test_errors_report_the_line_and_a_remedy(tmp_path, name, content, message):
             r"line 1: no column 'text', but label, words.*text=",
         ),
         ([("text", "kind"), ("a", "x")], {}, r"line 1: no column 'label', but text, kind.*label="),
+        (
+            [("text", "Label"), ("a", "x")],
+            {},
+            r"no column 'label'.* Did you mean 'Label'\?.*label=",
+        ),
         ([("text", "label"), ("", "x")], {"label": "no"}, r"line 1: no column 'no'"),
     ],
 )
