@@ -182,8 +182,8 @@ def test_family_without_terms_has_no_columns(tmp_path):
         WordCharVectorizer(word_min_df=2).fit(["ab", "cd"])
     remedy = str(refused.value).rpartition("minimum: ")[2].rstrip(".")
     eval(remedy, {"WordCharVectorizer": WordCharVectorizer}).fit(["ab", "cd"])
-    for texts in ["", " "], []:
-        with pytest.raises(ValueError, match="contain no words"):
+    for texts, words in (["", " "], "contain no words"), ([], "X has no texts"):
+        with pytest.raises(ValueError, match=words):
             WordCharVectorizer().fit(texts)
     for vectorizer in WordCharVectorizer().fit(["ab cd"] * 2), WordCharHashingVectorizer():
         with pytest.raises(ValueError, match="X has no texts"):
