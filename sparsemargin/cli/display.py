@@ -13,7 +13,7 @@ import click
 from sparsemargin._shown import folded, shown
 from sparsemargin.cli.options import is_quiet
 from sparsemargin.readers.rows import LabelledRows, RowSource
-from sparsemargin.streaming.report import Progress, ProgressLines, one_step_ahead, speed
+from sparsemargin.streaming.report import Progress, ProgressLines, shown_error, speed
 
 Display = Callable[[float | None, str], None]
 _Item = TypeVar("_Item")
@@ -63,7 +63,7 @@ def learning_progress() -> Iterator[Callable[[Progress], None]]:
 
 def _words(moment: Progress) -> str:
     return (
-        f"epoch {moment.epoch}, error {one_step_ahead(moment)} %, {moment.rows:,} rows, "
+        f"epoch {moment.epoch}, error {shown_error(moment)} %, {moment.rows:,} rows, "
         f"{speed(moment):.0f} MB/s"
     )
 

@@ -47,7 +47,13 @@ from sparsemargin.saving.model_files import save_model, set_aside
 from sparsemargin.saving.readable import write_readable
 from sparsemargin.streaming.checkpoints import remove_written, state_of
 from sparsemargin.streaming.learn_texts import learn_documents
-from sparsemargin.streaming.report import Interruption, Progress, bytes_read, speed
+from sparsemargin.streaming.report import (
+    Interruption,
+    Progress,
+    bytes_read,
+    progressive_error,
+    speed,
+)
 from sparsemargin.streaming.stream import learn_svmlight
 
 _EXAMPLES = """
@@ -330,7 +336,7 @@ def _figures(
         ),
         **support,
         "mistakes": first.mistakes,
-        "one_step_ahead_error": None if first.mistakes is None else first.mistakes / first.rows,
+        "progressive_error": progressive_error(first),
         "epochs": last.epoch,
         "seconds": last.seconds,
         "bytes": bytes_read(last),
@@ -352,9 +358,9 @@ def _print_figures(figures: dict[str, Any], options: TrainOptions) -> None:
         facts["corrections"] += f", {figures['corrections_of_last_epoch']:,} in the last epoch"
         facts["epochs"] += _why_ended(figures, until=options.epochs == "until")
     facts["classes"] = listed(figures["classes"])
-    if figures["one_step_ahead_error"] is not None:
-        error = percent(figures["one_step_ahead_error"])
-        facts["one-step-ahead error"] = error + " in the first epoch" * several
+    if figures["progressive_error"] is not None:
+        error = percent(figures["progressive_error"])
+        facts["progressive error"] = error + " in the first epoch" * several
     facts["time"] = f"{figures['seconds']:.2f} s, {figures['mb_per_second']:.0f} MB/s"
     facts["model"] = f"{figures['model']}, {size_in_words(figures['model_bytes'])}"
     if "row_cache" in figures:

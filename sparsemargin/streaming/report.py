@@ -34,14 +34,21 @@ class Progress:
     corrections: int  # corrections in all epochs
     mistakes: int | None  # progressive validation mistakes in this epoch; None if not counted
     seconds: float  # seconds since training began
+    # Rows of this epoch whose mistakes do not count, because they were counted for a prior.
+    uncounted: int = 0
 
 
-def one_step_ahead(progress: Progress) -> str:
-    """Return the progressive validation error of this epoch in %, the share of rows that were
-    predicted wrongly just before the model was trained on them; "-" if it is not known."""
-    if progress.mistakes is None or not progress.rows:
-        return "-"
-    return f"{100 * progress.mistakes / progress.rows:.3f}"
+def progressive_error(progress: Progress) -> float | None:
+    """Return the progressive validation error of this epoch, the share of rows that were predicted
+    wrongly just before the model was trained on them; None if it is not known."""
+    n_rows = progress.rows - progress.uncounted
+    return None if progress.mistakes is None or n_rows <= 0 else progress.mistakes / n_rows
+
+
+def shown_error(progress: Progress) -> str:
+    """Return the progressive validation error in %, "-" if it is not known."""
+    error = progressive_error(progress)
+    return "-" if error is None else f"{100 * error:.3f}"
 
 
 def speed(progress: Progress) -> float:
@@ -75,7 +82,7 @@ class ProgressLines:
         self.printed_at = progress.seconds
         lines.append((
             f"{progress.rows:,}", progress.epoch, f"{progress.features:,}",
-            f"{progress.corrections:,}", one_step_ahead(progress), f"{speed(progress):.0f}",
+            f"{progress.corrections:,}", shown_error(progress), f"{speed(progress):.0f}",
         ))  # fmt: skip
         try:
             for cells in lines:

@@ -84,7 +84,7 @@ class Run:
         # The first blocks determine the scale of the intercept, and the prior if there is one.
         self.beginning: list[LabelledRows] = []
         self.started = self.passes.started
-        self.epoch = self.rows = self.mistakes = 0
+        self.epoch = self.rows = self.mistakes = self.uncounted = 0
         self.n_counted = 0  # number of first rows that are counted for the prior of a new model
         # `rows_by_class` of all rows for balanced class weights; otherwise None.
         self.counts: np.ndarray | None = None
@@ -182,7 +182,7 @@ class Run:
     def _make_epoch(self, blocks: Iterator[tuple[LabelledRows, np.ndarray | None]]) -> bool:
         """Train on the blocks and return whether another epoch is to follow."""
         self.epoch += 1
-        self.rows = self.mistakes = 0
+        self.rows = self.mistakes = self.uncounted = 0
         if self.resumed is None:
             self.before = self._corrections() if self.opened else 0
         for block, order in blocks:
@@ -251,8 +251,8 @@ class Run:
         with naming_bad_rows(rows, first_row):
             mistakes = learner.learn_stream(task, order)
         self._check_memory()
-        if self.rows < self.n_counted:
-            mistakes = None  # the prior knows the labels of these rows
+        if self.epoch == 1 and self.rows < self.n_counted:  # the prior knows their labels
+            mistakes, self.uncounted = 0, self.uncounted + block.n_rows
         self.mistakes = _UNKNOWN if mistakes is None else self.mistakes + mistakes
         return rows
 
@@ -349,7 +349,7 @@ class Run:
         mistakes = None if self.mistakes < 0 else self.mistakes
         return Progress(
             self.epoch, consumed, self.passes.n_bytes, self.rows, self._n_features(),
-            self._corrections(), mistakes, time.perf_counter() - self.started,
+            self._corrections(), mistakes, time.perf_counter() - self.started, self.uncounted,
         )  # fmt: skip
 
     def _position(self, progress: Progress) -> dict[str, Any]:
@@ -400,7 +400,8 @@ class Run:
                 "can't be resumed. Leave resume out to train from the beginning."
             )
         if self.rows == self.resumed.rows:
-            mistakes, self.resumed = self.resumed.mistakes, None
+            mistakes, self.uncounted = self.resumed.mistakes, self.resumed.uncounted
+            self.resumed = None
             self.mistakes = _UNKNOWN if mistakes is None else mistakes
 
     def _n_features(self) -> int:

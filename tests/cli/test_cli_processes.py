@@ -331,7 +331,7 @@ def on_terminal(*args, code=0):
 
 def test_terminal_shows_live_progress_and_tables(folder, tmp_path):
     shown = on_terminal("train", folder / "long.svm", "-o", tmp_path / "b.model")
-    for words in "epoch 1, error", "MB/s", "\x1b[", "one-step-ahead error":
+    for words in "epoch 1, error", "MB/s", "\x1b[", "progressive error":
         assert words in shown
     # On a terminal there are no progress lines.
     assert "rows  epoch" not in shown

@@ -199,7 +199,7 @@ def test_progress_lines_and_json_report_the_figures():
     # Progress is printed whenever the number of rows has doubled.
     assert len(rows) > 4
     assert min(b / a for a, b in pairwise(rows) if b > a) >= 2
-    assert "one-step-ahead error" in "".join(lines)
+    assert "progressive error" in "".join(lines)
     assert train("train.svm -o a.model --quiet --epochs 3").output == ""
     Path("noisy.svm").write_text("1 1:1\n2 1:1\n" * 20)
     told = train("noisy.svm -o a.model --algo margin --epochs until").stderr
@@ -216,7 +216,7 @@ def test_progress_lines_and_json_report_the_figures():
         json.loads(train(f"train.svm -o a.model -q --json --epochs {n}").stdout) for n in (1, 9)
     )
     assert (often["epochs"], often["corrections"] > once["corrections"]) == (9, True)
-    for name in "one_step_ahead_error", "mistakes":
+    for name in "progressive_error", "mistakes":
         assert often[name] == once[name] > 0
     assert " in the first epoch\n" in train("train.svm -o a.model --epochs 9").stderr
     result = train("train.svm -o a.model -q --json")
@@ -228,8 +228,14 @@ def test_progress_lines_and_json_report_the_figures():
         "model": "a.model", "model_bytes": os.path.getsize("a.model"), "classes": ["-1", "1"],
         "rows": 400, "bytes": os.path.getsize("train.svm"), "features": model.n_features_in_,
         "corrections": model.n_corrections_, "interrupted": False,
-        "one_step_ahead_error": figures["mistakes"] / 400,
+        "progressive_error": figures["mistakes"] / 400,
     }  # fmt: skip
     assert figures.items() >= expected.items()
+    # Rows that are counted for the prior of texts are left out of the error.
+    Path("short.tsv").write_text(
+        "spam\tcheap pills\nham\tlunch at noon\n" * 5000 + "spam\tlunch\n" * 4
+    )
+    error = json.loads(train("short.tsv -o c.model -q --json").stdout)["progressive_error"]
+    assert 0.25 <= error <= 1
     more = json.loads(train("test.svm -o b.model -q --json --init a.model").stdout)
     assert more["corrections_of_last_epoch"] == more["corrections"] - figures["corrections"] > 0

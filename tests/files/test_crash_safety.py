@@ -257,8 +257,8 @@ def test_ctrl_c_after_the_first_rows_keeps_the_model(tmp_path):
         run("train", text, "-o", model, "--algo", "alma", "--epochs", "2", code=code)
 
     learning = {module.__file__ for module in (files, model_files, report, io_run, stream, train)}
-    lines, _ = interrupted(partial(learn, code=0), tmp_path, 0, learning, "one_step_ahead")
+    lines, _ = interrupted(partial(learn, code=0), tmp_path, 0, learning, "shown_error")
     for at in first_and_last(lines)[:: some(4, 1)]:
         model.unlink()
-        interrupted(learn, tmp_path, at, learning, "one_step_ahead")
+        interrupted(learn, tmp_path, at, learning, "shown_error")
         assert load_model(model).n_iter_ >= 1, at
