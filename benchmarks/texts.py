@@ -156,7 +156,7 @@ def vowpal(path, labels):
 IN_MEMORY = {
     "fit_text(texts, y)": lambda texts, labels: fit_text(texts, labels, random_state=0).predict,
     "fit_text, words alone": lambda texts, labels: (
-        fit_text(texts, labels, vectorizer=CompiledTfidfVectorizer(), random_state=0).predict
+        fit_text(texts, labels, features=CompiledTfidfVectorizer(), random_state=0).predict
     ),
     "LinearSVC()": pipeline(LinearSVC),
     "LogisticRegression()": pipeline(LogisticRegression),

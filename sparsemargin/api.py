@@ -201,7 +201,7 @@ def fit_text(
     y: Any = None,
     algo: Algorithm | None = None,
     *,
-    vectorizer: Any = None,
+    features: Any = "auto",
     sample_weight: Any = None,
     format: TextForm | None = None,
     text: str | Sequence[str] | None = None,
@@ -240,9 +240,10 @@ def fit_text(
         None: the labels are in the files.
     algo, sample_weight
         As for `fit_csr` and `fit_svmlight`. Files have no weights.
-    vectorizer : estimator, default=None
-        An unfitted vectorizer, such as ``sparsemargin.text.TfidfVectorizer(ngram_range=(1, 2))``.
-        Files need a `HashingVectorizer`. None: the features described above.
+    features : {"auto", "words", "hashed"} or vectorizer, default="auto"
+        As for `TextClassifier`: an unfitted vectorizer is, for example,
+        ``sparsemargin.text.TfidfVectorizer(ngram_range=(1, 2))``. Files need "auto", "hashed" or a
+        vectorizer that hashes.
     format : {"fasttext", "tsv", "vw", "csv", "jsonl", "parquet"}, default=None
         Format of the files. None: it follows from the extension of each file.
     text : str or list of str, default=None
@@ -292,16 +293,16 @@ def fit_text(
     """
     init_model = params.get("init_model")
     if y is not None and init_model is not None:
-        given = vectorizer, algo, text, verbose, format, missing != "error", encoding != "utf-8"
+        given = algo, text, verbose, format, missing != "error", encoding != "utf-8"
         if not isinstance(init_model, TextClassifier):
             raise ValueError(
                 f"init_model must be a fitted TextClassifier, got {type(init_model).__name__}. Fit "
                 "one by fit_text."
             )
-        if any(given) or len(params) > 1:
+        if any(given) or len(params) > 1 or not isinstance(features, str) or features != "auto":
             raise ValueError(
-                "A fit with init_model has the vectorizer, algorithm and parameters of init_model. "
-                "Pass no others."
+                "A fit with init_model has the features, columns, algorithm and parameters of "
+                "init_model. Pass no others."
             )
         return deepcopy(init_model).partial_fit(texts, y, sample_weight=sample_weight)
     check_arguments(texts, y, params)
@@ -309,8 +310,8 @@ def fit_text(
         text = "text"
     own, options, params = split_options(params, in_files=y is None)
     model = TextClassifier(
-        text=text, algo=algo, features="auto" if vectorizer is None else vectorizer,
-        missing=missing, verbose=verbose, params=params or None, **own,
+        text=text, algo=algo, features=features, missing=missing, verbose=verbose,
+        params=params or None, **own,
     )  # fmt: skip
     if y is not None:
         if encoding != "utf-8":

@@ -56,7 +56,7 @@ def learn_documents(
     options = StreamOptions.of(given)
     for name in "n_features", "hash_bits", "zero_based":
         if name in given:
-            raise SettingsError(f"{name} is the vectorizer's. Pass vectorizer=.")
+            raise SettingsError(f"{name} belongs to the vectorizer. Pass it in features.")
     if how.form is not None and how.form not in FORMS:
         raise SettingsError(f"format must be one of {', '.join(FORMS)}, got {how.form!r}.")
     if options.init_model is not None:

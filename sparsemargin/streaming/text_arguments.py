@@ -60,7 +60,7 @@ def _refuse_parameters_of_vectorizers(params: Mapping[str, Any], *, in_files: bo
             if name in kind().get_params():
                 raise ValueError(
                     f"{name} is a parameter of vectorizers, not of fit_text. Pass "
-                    f"vectorizer={kind.__name__}({name}=...) of sparsemargin.text."
+                    f"features={kind.__name__}({name}=...) of sparsemargin.text."
                 )
         for kind in unusable:
             if name in kind().get_params():

@@ -354,6 +354,8 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
         label = y if isinstance(y, str) else getattr(y, "name", None)
         texts, kept = texts_in(X, self.text, self.missing, label=label, warn=True)
         y = labels_in(X, y)
+        if not len(texts):
+            raise ValueError("X has no texts. Pass at least one.")
         check_lengths(texts, y=y, sample_weight=sample_weight)
         if kept is None:
             return texts, y, sample_weight

@@ -150,8 +150,6 @@ def fit_families(
                 "All terms were left out. Pass a vectorizer with a lower minimum: "
                 "WordCharVectorizer(word_min_df=1, char_min_df=1)."
             )
-        if not len(raw_documents):
-            raise ValueError("X has no texts. Pass at least one.")
         raise ValueError("The texts contain no words: all texts are empty. Leave empty texts out.")
     n_words, n_parts = len(fitted[0].vocabulary), len(scanners)
     parts = in_threads(lambda i: [words.family(i, 0), ngrams.family(i, n_words)], n_parts, n_jobs)

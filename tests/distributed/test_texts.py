@@ -63,7 +63,7 @@ def test_dense_rows_use_the_learner_of_fit_csr():
 def test_files_of_texts_give_the_model_of_fit_text(paths):
     how = {"algo": "arow", "max_iter": 2, "random_state": 0}
     # The sizes of shards are not known in advance, so they have 4 million hashed features.
-    alone = sparsemargin.fit_text(paths[0], vectorizer=vectorizer_for([]), **how)
+    alone = sparsemargin.fit_text(paths[0], features=vectorizer_for([]), **how)
     model = fit_distributed(paths[:1], **how)
     assert [name for name, _ in model.pipeline_.steps] == [
         name for name, _ in alone.pipeline_.steps

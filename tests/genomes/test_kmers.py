@@ -97,7 +97,7 @@ def test_sequence_models_are_saved_and_learn_from_files(tmp_path):
     assert np.array_equal(load_model(tmp_path / "kmers.model").predict(texts), model.predict(texts))
     lines = [f"{kind}\t{text}\n" for kind, text in zip(kinds, texts, strict=True)]
     (tmp_path / "reads.tsv").write_text("".join(lines))
-    streamed = fit_text(tmp_path / "reads.tsv", vectorizer=KmerVectorizer(3), algo="arow")
+    streamed = fit_text(tmp_path / "reads.tsv", features=KmerVectorizer(3), algo="arow")
     assert np.mean(streamed.predict(texts) == kinds) > 0.95
 
 

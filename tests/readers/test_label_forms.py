@@ -73,7 +73,7 @@ def in_files(values, folder, **params):
     """Yield each form that can hold the values, with the outcome of training."""
     for name in WRITERS:
         if written(folder / name, values):
-            yield name, outcome(folder / name, vectorizer=vectorizer(), **params)
+            yield name, outcome(folder / name, features=vectorizer(), **params)
 
 
 # The only type of values that these containers hold without conversion.
@@ -176,10 +176,10 @@ def test_model_knows_labels_in_every_file_format(kind, tmp_path):
     paths = [tmp_path / name for name in WRITERS]
     for path in paths:
         WRITERS[path.name](path, TEXTS, values)
-    together = fit_text(paths, vectorizer=vectorizer(), random_state=0)
+    together = fit_text(paths, features=vectorizer(), random_state=0)
     assert len(together.classes_) == 2
     for first in paths:
-        save_model(fit_text(first, vectorizer=vectorizer(), random_state=0), tmp_path / "m")
+        save_model(fit_text(first, features=vectorizer(), random_state=0), tmp_path / "m")
         for path in paths:
             told = json.loads(run("evaluate", tmp_path / "m", path, "--json").stdout)
             assert (told["rows"], told["unknown_labels"]) == (N_ROWS, [])
@@ -192,7 +192,7 @@ def test_signs_and_decimal_points_do_not_change_a_number_label(tmp_path):
     (tmp_path / "a.tsv").write_text("1\twaves\n-1.0\thills\n+1\twaves\n" * 9)
     for names in ["a.vw", "a.tsv"], ["a.tsv", "a.vw"], ["a.tsv"], ["a.vw"]:
         paths = [tmp_path / name for name in names]
-        model = fit_text(paths, vectorizer=vectorizer(), random_state=0)
+        model = fit_text(paths, features=vectorizer(), random_state=0)
         assert len(model.classes_) == 2
         for path in paths:
             counted = json.loads(run("info", path, "--json").stdout)["files"][0]["labels"]
@@ -203,7 +203,7 @@ def test_info_and_train_agree_on_labels(tmp_path):
     path = tmp_path / "a.tsv"
     path.write_text("sea, salt\twaves\nland\thills\n" * 9)
     counted = json.loads(run("info", path, "--json").stdout)["files"][0]["labels"]
-    learned = fit_text(path, vectorizer=vectorizer(), random_state=0).classes_.tolist()
+    learned = fit_text(path, features=vectorizer(), random_state=0).classes_.tolist()
     assert sorted(each["label"] for each in counted) == learned == ["land", "sea, salt"]
 
 
@@ -213,7 +213,7 @@ def test_unusual_labels_are_kept_by_caches_and_models(words, tmp_path):
     path = tmp_path / "a.jsonl"
     WRITERS["a.jsonl"](path, TEXTS, words * (N_ROWS // 2))
     for cache in False, True, True:
-        model = fit_text(path, vectorizer=vectorizer(), max_iter=3, cache=cache, random_state=0)
+        model = fit_text(path, features=vectorizer(), max_iter=3, cache=cache, random_state=0)
         assert model.classes_.tolist() == sorted(words)
     save_model(model, tmp_path / "m")
     assert load_model(tmp_path / "m").predict(TEXTS[:2]).tolist() == words
@@ -250,14 +250,14 @@ def test_label_lists_are_read_or_rejected(kind, tmp_path):
     for name in TYPED[:2]:
         path = tmp_path / name
         WRITERS[name](path, TEXTS, values)
-        got = outcome(path, multilabel=True, vectorizer=vectorizer())
+        got = outcome(path, multilabel=True, features=vectorizer())
         assert got == expected, name
     if len({len(each) for each in values}) == 1 and kind != "lists":
         column = pyarrow.array(values)
         fixed = column.cast(pyarrow.list_(column.type.value_type, len(values[0])))
         write_table(pyarrow.table({"text": TEXTS, "label": fixed}), tmp_path / "c.parquet")
         path = tmp_path / "c.parquet"
-        assert outcome(path, multilabel=True, vectorizer=vectorizer()) == expected
+        assert outcome(path, multilabel=True, features=vectorizer()) == expected
 
 
 def test_rejected_labels_are_reported_with_file_and_row(tmp_path):
@@ -276,13 +276,13 @@ def test_rejected_labels_are_reported_with_file_and_row(tmp_path):
         path = tmp_path / "a.parquet"
         write_table(pyarrow.table({"text": text, "label": label}), path)
         with pytest.raises(ValueError, match=r"a\.parquet, row 1: '(text|label)'"):
-            fit_text(path, vectorizer=vectorizer())
+            fit_text(path, features=vectorizer())
         assert name
     raw = bytearray(path.read_bytes())
     raw[4:60] = bytes(56)
     path.write_bytes(raw)
     with pytest.raises(ValueError, match=r"a\.parquet"):
-        fit_text(path, vectorizer=vectorizer())
+        fit_text(path, features=vectorizer())
 
 
 def test_large_decimals_and_fractions_are_read_fast():

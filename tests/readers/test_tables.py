@@ -38,7 +38,7 @@ def lines(name, rows):
 
 
 def train(name, **how):
-    return fit_text(name, vectorizer=HashingVectorizer(n_features=1 << 12), random_state=0, **how)
+    return fit_text(name, features=HashingVectorizer(n_features=1 << 12), random_state=0, **how)
 
 
 def predicted(model, name, *options):

@@ -114,10 +114,10 @@ def test_files_are_learned_in_several_epochs_by_default(tmp_path, monkeypatch):
 
     def epochs(texts, labels, **how):
         tsv(path, texts, labels)
-        fitted = fit_text(path, vectorizer=words(), random_state=0, **how)
+        fitted = fit_text(path, features=words(), random_state=0, **how)
         assert fitted.classifier_.n_iter_ == fitted.classifier_.max_iter
         assert hasattr(fitted, "predict_proba")
-        again = fit_text(path, vectorizer=words(), random_state=0, **how,
+        again = fit_text(path, features=words(), random_state=0, **how,
                          max_iter=fitted.classifier_.max_iter)  # fmt: skip
         return (
             fitted.classifier_.max_iter
@@ -137,10 +137,10 @@ def test_files_are_learned_in_several_epochs_by_default(tmp_path, monkeypatch):
     run("train", path, "-o", model, "--epochs", "1", "--multilabel")
     assert load_model(model).classifier_.n_iter_ == 1
     with standard_input(path.read_bytes()):
-        assert fit_text("-", format="tsv", vectorizer=words()).classifier_.n_iter_ == 1
+        assert fit_text("-", format="tsv", features=words()).classifier_.n_iter_ == 1
     monkeypatch.setattr(learn_texts, "_MOST_BYTES", 100)
     tsv(path, TEXTS * 20, LABELS * 20)
-    assert fit_text(path, vectorizer=words()).classifier_.n_iter_ == 1
+    assert fit_text(path, features=words()).classifier_.n_iter_ == 1
 
 
 @pytest.mark.filterwarnings("ignore:The model predicts class a")
@@ -150,8 +150,7 @@ def test_rare_classes_are_estimated_from_the_first_texts(tmp_path, monkeypatch):
     tsv(tmp_path / "texts.tsv", TEXTS * 500, labels)
     # About 1,200 rows have the rare class, but few of the first texts.
     assert (
-        fit_text(tmp_path / "texts.tsv", vectorizer=words(), shuffle=False).classifier_.max_iter
-        == 2
+        fit_text(tmp_path / "texts.tsv", features=words(), shuffle=False).classifier_.max_iter == 2
     )
 
 
@@ -161,7 +160,7 @@ def test_text_file_gives_the_model_of_its_texts(tmp_path, end):
         pytest.importorskip("pyarrow")
     path = tmp_path / f"texts{end}"
     FORMS[end](path, TEXTS, LABELS)
-    pipeline = fit_text(path, vectorizer=words(), **SETTINGS)
+    pipeline = fit_text(path, features=words(), **SETTINGS)
     model = fit_csr(words().transform(TEXTS), LABELS, **SETTINGS, max_iter=1)
     assert same(pipeline, model)
     assert pipeline.predict(["cheap pills"]).tolist() == ["spam"]
@@ -173,14 +172,14 @@ def test_compressed_files_are_read(tmp_path, end, opened):
     path = tmp_path / f"texts.tsv{end}"
     with opened(path, "wb") as file:
         file.write((tmp_path / "texts.tsv").read_bytes())
-    plain = fit_text(tmp_path / "texts.tsv", vectorizer=words(), **SETTINGS)
-    assert same(fit_text(path, vectorizer=words(), **SETTINGS), plain.classifier_)
+    plain = fit_text(tmp_path / "texts.tsv", features=words(), **SETTINGS)
+    assert same(fit_text(path, features=words(), **SETTINGS), plain.classifier_)
 
 
 def test_any_line_end_is_accepted(tmp_path):
     path = tmp_path / "texts.tsv"
     path.write_bytes(b"\xef\xbb\xbfham\ta bee\r\n\r\n\nspam\tsea \xc2\x85 dee")
-    pipeline = fit_text(path, vectorizer=words(), **SETTINGS)
+    pipeline = fit_text(path, features=words(), **SETTINGS)
     assert pipeline.classes_.tolist() == ["ham", "spam"]
     X = words().transform(["a bee", "sea \x85 dee"])
     assert same(pipeline, fit_csr(X, ["ham", "spam"], **SETTINGS, max_iter=1))
@@ -194,8 +193,8 @@ def test_fasttext_labels_may_stand_anywhere_in_a_line(tmp_path, line):
     path.write_text("".join(lines), encoding="utf-8")
     plain = tmp_path / "plain.txt"
     fasttext(plain, TEXTS, LABELS)
-    learned = fit_text(plain, vectorizer=words(), **SETTINGS)
-    assert same(fit_text(path, vectorizer=words(), **SETTINGS), learned.classifier_)
+    learned = fit_text(plain, features=words(), **SETTINGS)
+    assert same(fit_text(path, features=words(), **SETTINGS), learned.classifier_)
 
 
 @pytest.mark.parametrize("line", ["{} {}", "{}  {}", "{}\t{}"])
@@ -203,7 +202,7 @@ def test_fasttext_lines_may_have_several_labels(tmp_path, line):
     path = tmp_path / "texts.txt"
     both = line.format("__label__a", "__label__b")
     path.write_text(f"{both} bee\n__label__a sea __label__c\n" * 9)
-    pipeline = fit_text(path, multilabel=True, vectorizer=words(), **SETTINGS)
+    pipeline = fit_text(path, multilabel=True, features=words(), **SETTINGS)
     assert pipeline.classes_.tolist() == ["a", "b", "c"]
     assert pipeline.predict(["bee", "sea"]) == [("a", "b"), ("a", "c")]
 
@@ -213,7 +212,7 @@ def test_threads_and_cached_epochs_give_the_same_model(tmp_path, monkeypatch):
     path = tmp_path / "texts.txt"
     fasttext(path, TEXTS, LABELS)
     models = [
-        fit_text(path, vectorizer=words(), n_jobs=n, max_iter=3, random_state=0) for n in (1, 2, 3)
+        fit_text(path, features=words(), n_jobs=n, max_iter=3, random_state=0) for n in (1, 2, 3)
     ]
     assert same(models[0], models[1].classifier_)
     assert same(models[0], models[2].classifier_)
@@ -222,10 +221,10 @@ def test_threads_and_cached_epochs_give_the_same_model(tmp_path, monkeypatch):
 def test_row_cache_of_texts_is_reused(tmp_path):
     path = tmp_path / "texts.tsv"
     tsv(path, TEXTS, LABELS)
-    first = fit_text(path, vectorizer=words(), cache=True, max_iter=2, random_state=0)
+    first = fit_text(path, features=words(), cache=True, max_iter=2, random_state=0)
     kept = path.with_name("texts.tsv.smcache")
     before = kept.stat().st_mtime_ns
-    again = fit_text(path, vectorizer=words(), cache=True, max_iter=2, random_state=0)
+    again = fit_text(path, features=words(), cache=True, max_iter=2, random_state=0)
     assert same(first, again.classifier_)
     assert kept.stat().st_mtime_ns == before
 
@@ -233,9 +232,9 @@ def test_row_cache_of_texts_is_reused(tmp_path):
 def test_multilabel_texts_are_learned(tmp_path):
     path = tmp_path / "texts.txt"
     path.write_text("__label__a __label__b one two\n__label__b two\nthree\n" * 9)
-    model = fit_text(path, multilabel=True, vectorizer=words(), **SETTINGS)
+    model = fit_text(path, multilabel=True, features=words(), **SETTINGS)
     assert model.predict(["one two", "two"]) == [("a", "b"), ("b",)]
-    one = fit_text(path, positive="a", vectorizer=words(), **SETTINGS)
+    one = fit_text(path, positive="a", features=words(), **SETTINGS)
     assert one.predict(["one", "three"]).tolist() == [1, -1]
 
 
@@ -244,7 +243,7 @@ def test_late_class_is_learned(tmp_path, monkeypatch):
     path = tmp_path / "texts.tsv"
     labels = [*LABELS[:-1], "late"]
     tsv(path, TEXTS, labels)
-    model = fit_text(path, vectorizer=words(), **SETTINGS)
+    model = fit_text(path, features=words(), **SETTINGS)
     assert model.classes_.tolist() == ["ham", "late", "spam"]
 
 
@@ -275,7 +274,7 @@ def test_errors_report_the_line_and_a_remedy(tmp_path, name, content, message):
     path = tmp_path / name
     path.write_bytes(content)
     with pytest.raises(ValueError, match=re.escape(message).replace(r"\.\*", ".*")):
-        fit_text(path, vectorizer=words(), **SETTINGS)
+        fit_text(path, features=words(), **SETTINGS)
 
 
 @pytest.mark.parametrize(
@@ -301,14 +300,14 @@ def test_missing_columns_are_named(tmp_path, rows, given, message):
     with open(path, "w", newline="") as file:
         csv.writer(file).writerows(rows)
     with pytest.raises(ValueError, match=message):
-        fit_text(path, vectorizer=words(), **given, **SETTINGS)
+        fit_text(path, features=words(), **given, **SETTINGS)
 
 
 def test_text_column_is_not_interpreted(tmp_path):
     pytest.importorskip("pyarrow")
     path = tmp_path / "a.csv"
     path.write_text("text,label\n" + "17,1\nseventeen,2\n" * 9)
-    model = fit_text(path, vectorizer=words(), **SETTINGS)
+    model = fit_text(path, features=words(), **SETTINGS)
     assert model.classes_.tolist() == [1, 2]
     assert model.predict(["17", "seventeen"]).tolist() == [1, 2]
 
@@ -317,7 +316,7 @@ def test_first_of_two_columns_with_one_name_is_read(tmp_path):
     pytest.importorskip("pyarrow")
     path = tmp_path / "a.csv"
     path.write_text("label,text,text\n" + "a,bee,sea\nb,sea,bee\n" * 9)
-    assert fit_text(path, vectorizer=words(), **SETTINGS).predict(["bee"]).tolist() == ["a"]
+    assert fit_text(path, features=words(), **SETTINGS).predict(["bee"]).tolist() == ["a"]
 
 
 def test_table_labels_are_lists_or_separated_by_commas(tmp_path):
@@ -326,7 +325,7 @@ def test_table_labels_are_lists_or_separated_by_commas(tmp_path):
         '{"text": "one two", "label": ["a", "b"]}\n{"text": "two", "label": ["b"]}\n' * 9
     )
     second.write_text('{"text": "one two", "label": "a,b"}\n{"text": "two", "label": "b"}\n' * 9)
-    models = [fit_text(path, multilabel=True, vectorizer=words(), **SETTINGS)
+    models = [fit_text(path, multilabel=True, features=words(), **SETTINGS)
               for path in (first, second)]  # fmt: skip
     assert same(models[0], models[1].classifier_)
 
@@ -337,7 +336,7 @@ def test_white_space_is_not_a_label(tmp_path, end):
     if end == ".csv":
         pytest.importorskip("pyarrow")
     FORMS[end](path, ["x y", "a bee", "a sea", "dee"] * 9, ["", "a, b", "a", "b,"] * 9)
-    pipeline = fit_text(path, multilabel=True, vectorizer=words(), **SETTINGS)
+    pipeline = fit_text(path, multilabel=True, features=words(), **SETTINGS)
     assert pipeline.classes_.tolist() == ["a", "b"]
 
 
@@ -345,17 +344,17 @@ def test_missing_and_several_labels_are_rejected_by_default(tmp_path):
     path = tmp_path / "a.jsonl"
     jsonl(path, ["bee", "sea", "dee"], ["a", "b", " "])
     with pytest.raises(ValueError, match=r"a\.jsonl, line 3: .label. is empty: this row has"):
-        fit_text(path, vectorizer=words(), **SETTINGS)
+        fit_text(path, features=words(), **SETTINGS)
     jsonl(path, ["bee", "sea"], [["a"], ["a", "b"]])
     with pytest.raises(ValueError, match=r"a\.jsonl, line 2: several labels, a, b\. .*multilabel="):
-        fit_text(path, vectorizer=words(), **SETTINGS)
+        fit_text(path, features=words(), **SETTINGS)
 
 
 def test_empty_cell_is_reported(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text('{"text": "x", "label": "a"}\n{"text": null, "label": "b"}\n')
     with pytest.raises(ValueError, match=r"a\.jsonl, line 2: 'text' is empty"):
-        fit_text(path, vectorizer=words(), **SETTINGS)
+        fit_text(path, features=words(), **SETTINGS)
 
 
 def test_options_that_files_do_not_support_are_rejected(tmp_path):
@@ -364,8 +363,8 @@ def test_options_that_files_do_not_support_are_rejected(tmp_path):
     from sparsemargin.text import TfidfVectorizer
 
     with pytest.raises(ValueError, match="has to read all texts first"):
-        fit_text(path, vectorizer=TfidfVectorizer())
-    with pytest.raises(ValueError, match="hash_bits is the vectorizer's"):
+        fit_text(path, features=TfidfVectorizer())
+    with pytest.raises(ValueError, match="hash_bits belongs to the vectorizer"):
         fit_text(path, hash_bits=10)
     with pytest.raises(ValueError, match="sample_weight is for texts in memory"):
         fit_text(path, sample_weight=[1.0])
@@ -415,7 +414,7 @@ def test_arrow_columns_are_accepted_as_texts(n_jobs):
     from sparsemargin.text import TfidfVectorizer
 
     for column in pa.array(TEXTS), pa.chunked_array([TEXTS[:7], TEXTS[7:]]):
-        model = fit_text(column, LABELS, vectorizer=TfidfVectorizer(n_jobs=n_jobs), **SETTINGS)
+        model = fit_text(column, LABELS, features=TfidfVectorizer(n_jobs=n_jobs), **SETTINGS)
         assert model.predict(column).tolist() == LABELS
         assert (words().transform(column) != words().transform(TEXTS)).nnz == 0
     with pytest.raises(AttributeError, match=r"texts\[1\] is None"):
@@ -468,10 +467,10 @@ def test_txt_files_with_unlabelled_texts_are_detected(tmp_path):
 def test_text_pipeline_continues_with_further_files(tmp_path):
     path = tmp_path / "texts.tsv"
     tsv(path, TEXTS, LABELS)
-    first = fit_text(path, vectorizer=words(), **SETTINGS)
+    first = fit_text(path, features=words(), **SETTINGS)
     more = fit_text(path, init_model=first)
     assert more.vectorizer_.n_features == 1 << 12
-    assert same(more, fit_text(path, vectorizer=words(), init_model=first.classifier_).classifier_)
+    assert same(more, fit_text(path, features=words(), init_model=first.classifier_).classifier_)
     with pytest.raises(ValueError, match="has to read all texts first"):
         fit_text(path, init_model=fit_text(TEXTS, LABELS))
 
@@ -481,18 +480,18 @@ def test_long_text_of_a_table_is_read(tmp_path, end):
     pytest.importorskip("pyarrow")
     path = tmp_path / f"texts{end}"
     FORMS[end](path, ["bee", "sea\n" * 700_000, "dee"] * 2, ["a", "b", "a"] * 2)
-    assert fit_text(path, vectorizer=words(), **SETTINGS).predict(["sea"]).tolist() == ["b"]
+    assert fit_text(path, features=words(), **SETTINGS).predict(["sea"]).tolist() == ["b"]
     FORMS[end](path, ["bee", "sea\n" * 7_000_000], ["a", "b"])
     if end == ".csv":
         with pytest.raises(ValueError, match="a row is longer than"):
-            fit_text(path, vectorizer=words(), **SETTINGS)
+            fit_text(path, features=words(), **SETTINGS)
     else:
-        assert fit_text(path, vectorizer=words(), **SETTINGS).predict(["sea"]).tolist() == ["b"]
+        assert fit_text(path, features=words(), **SETTINGS).predict(["sea"]).tolist() == ["b"]
 
 
 @pytest.mark.parametrize("vectorizer", [None, words()])
 def test_text_pipeline_continues_with_further_texts(vectorizer):
-    first = fit_text(TEXTS, LABELS, vectorizer=vectorizer, **SETTINGS)
+    first = fit_text(TEXTS, LABELS, features=vectorizer, **SETTINGS)
     before = first.classifier_.coef_.copy()
     more = fit_text(TEXTS[1:], LABELS[1:], init_model=first)
     np.testing.assert_array_equal(first.classifier_.coef_, before)
@@ -544,7 +543,7 @@ def test_vw_lines_may_have_tags_importance_and_namespaces(tmp_path):
     )
     texts = [*["bee bee bee bee dee"] * 2, "sea", "sea", *["bee"] * 3] * 9
     X, y = words().transform(texts), [1, 1, -1, -1, 1, 1, 1] * 9
-    assert same(fit_text(path, vectorizer=words(), **SETTINGS), fit_csr(X, y, **SETTINGS))
+    assert same(fit_text(path, features=words(), **SETTINGS), fit_csr(X, y, **SETTINGS))
 
 
 def test_vw_feature_values_count_as_presence(tmp_path):
@@ -566,16 +565,14 @@ def test_csv_delimiter_is_taken_from_the_header(tmp_path, delimiter):
     pipeline = fit_text(path, text="body", label="kind", **SETTINGS)
     assert same(
         pipeline,
-        fit_text(
-            texts, LABELS, vectorizer=pipeline.vectorizer_, max_iter=1, **SETTINGS
-        ).classifier_,
+        fit_text(texts, LABELS, features=pipeline.vectorizer_, max_iter=1, **SETTINGS).classifier_,
     )
     columns = "--text", "body", "--label", "kind"
     with standard_input(gzip.compress(path.read_bytes())):
         run("train", "-", "--format", "csv", *columns, "-o", model, "--algo", "arow",
             "--hash-bits", "16")  # fmt: skip
     # The size of standard input is unknown, so it has no character n-grams.
-    words = fit_text(path, text="body", label="kind", vectorizer=vectorizer_for([], 16), **SETTINGS)
+    words = fit_text(path, text="body", label="kind", features=vectorizer_for([], 16), **SETTINGS)
     assert same(load_model(model), words.classifier_)
 
 
@@ -728,7 +725,7 @@ def test_weights_and_early_stopping_of_texts_equal_those_of_rows(tmp_path, setti
     tsv(path, TEXTS, LABELS)
     how = {"algo": "arow", "shuffle": False, "max_iter": 4, **settings}
     model = fit_csr(words().transform(TEXTS), LABELS, **how)
-    pipeline = fit_text(path, vectorizer=words(), **how)
+    pipeline = fit_text(path, features=words(), **how)
     assert same(pipeline, model)
     assert pipeline.classifier_.n_iter_ == model.n_iter_
 
@@ -752,6 +749,6 @@ def test_random_bytes_are_learned_or_reported(tmp_path, form):
         text = b"\n".join(heads[form] % (i % 3) + line for i, line in enumerate(lines))
         path.write_bytes((b"label,text\n" if form == "csv" else b"") + text)
         try:
-            fit_text(path, format=form, vectorizer=words(), **SETTINGS)
+            fit_text(path, format=form, features=words(), **SETTINGS)
         except ValueError as error:
             assert str(error).startswith(str(path)), error  # noqa: PT017

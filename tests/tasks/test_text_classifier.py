@@ -470,7 +470,7 @@ def test_files_with_several_texts_and_missing_values(form):
     fitted = fit_text(path, label="queue", **HOW, **how)
     texts = table.fillna({"subject": "", "body": ""}).drop(index=3)
     joined = (texts["subject"] + "\n" + texts["body"]).tolist()
-    same = fit_text(joined, texts["queue"], vectorizer=fitted.vectorizer_, **how)
+    same = fit_text(joined, texts["queue"], features=fitted.vectorizer_, **how)
     np.testing.assert_array_equal(fitted.classifier_.coef_, same.classifier_.coef_)
     for missing in ("error", "empty"):
         if missing == "error":
@@ -579,7 +579,7 @@ def test_rows_without_text_and_label_are_dropped_everywhere():
         fitted = fit_text(
             written(form, table), text="body", label="queue", missing="drop", **how
         )  # fmt: skip
-        same = fit_text(list(kept["body"]), kept["queue"], vectorizer=fitted.vectorizer_, **how)
+        same = fit_text(list(kept["body"]), kept["queue"], features=fitted.vectorizer_, **how)
         np.testing.assert_array_equal(fitted.classifier_.coef_, same.classifier_.coef_)
     table.loc[7, "queue"] = None
     with pytest.raises(ValueError, match=r"row 8: 'queue'"):

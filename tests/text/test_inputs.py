@@ -89,10 +89,10 @@ def test_fit_text_without_labels_explains_what_to_pass():
 
 @pytest.mark.parametrize("name", ["ngram_range", "analyzer", "min_df", "stop_words"])
 def test_parameters_of_the_vectorizer_are_recognized(name, tmp_path):
-    with pytest.raises(ValueError, match=rf"Pass vectorizer=TfidfVectorizer\({name}=\.\.\.\)"):
+    with pytest.raises(ValueError, match=rf"Pass features=TfidfVectorizer\({name}=\.\.\.\)"):
         fit_text(TEXTS, LABELS, **{name: (1, 2)})
     with pytest.raises(
         ValueError, match=rf"HashingVectorizer\({name}=|{name} is a parameter of Tf"
     ):
         fit_text(tmp_path / "a.tsv", **{name: (1, 2)})
-    fit_text(TEXTS, LABELS, vectorizer=TfidfVectorizer(ngram_range=(1, 2)), random_state=0)
+    fit_text(TEXTS, LABELS, features=TfidfVectorizer(ngram_range=(1, 2)), random_state=0)
