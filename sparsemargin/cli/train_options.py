@@ -100,19 +100,18 @@ def check_options(options: TrainOptions) -> None:
     """Raise a UsageError for options that exclude or need each other."""
     if options.dictionary is not None and options.readable is None:
         raise click.UsageError(
-            "--dictionary names the features in the file of --readable. Pass --readable FILE, too."
+            "--dictionary needs --readable, whose file has the names. Pass --readable FILE, too."
         )
     for name in "mixing", "mixes_per_epoch":
         if options.dask is None and getattr(options, name):
             raise click.UsageError(
-                f"{option_name(name)} is for training on several machines. Pass --dask ADDRESS, "
-                "too."
+                f"{option_name(name)} needs training on several machines. Pass --dask ADDRESS, too."
             )
     # These options need a single process that reads all files.
     alone = options.init_model, options.reading.n_jobs, options.batch
     for name, value in zip(("--init-model", "--n-jobs", "--batch"), alone, strict=True):
         if options.dask is not None and value:
-            raise click.UsageError(f"{name} excludes --dask. Leave one of the two out.")
+            raise click.UsageError(f"{name} can't be combined with --dask. Leave one of them out.")
     if options.init_model is None:
         return
     fixed = {
@@ -138,8 +137,8 @@ def job_of(options: TrainOptions) -> Job:
     once = [source.name for source in sources if not source.rereadable]
     if once and options.resume:
         raise click.UsageError(
-            f"{once[0]} can be read only once, and no run over it can be resumed. Name a file, or "
-            "leave --resume out."
+            f"{once[0]} can be read only once, so its run can't be resumed. Name a file, or leave "
+            "--resume out."
         )
     checkpoint = f"{options.output}.checkpoint" if sources and not once else None
     # The output may replace the model of --init-model, which is then trained further in place.
@@ -155,7 +154,7 @@ def job_of(options: TrainOptions) -> Job:
         if options.reading.zero_based != "auto" and init.fitted.reading is not None:
             raise click.UsageError(
                 f"--zero-based can't be changed: --init-model {options.init_model} was trained on "
-                "files, and has stored how their indices count."
+                "files, and stores whether their indices start at 0. Leave it out."
             )
     step = _step_of(options, kind, None if steps is None else steps[-1], sources)
     return Job(names, sources, kind, init, step, checkpoint)
@@ -177,12 +176,15 @@ def _step_of(options: TrainOptions, kind: InputKind, step: Any, sources: list[So
             raise click.UsageError(f"{init} was not trained on cells. Leave --init-model out.")
         return step or _new_normalizer(options)
     if reading.zero_based != "auto" or options.n_features is not None:
-        raise click.UsageError("--zero-based and --n-features are for svmlight text, not texts.")
+        raise click.UsageError(
+            "--zero-based and --n-features need svmlight text, not texts. Leave them out."
+        )
     if init is None:
         return vectorizer_for(sources, options.hash_bits)
     if not hasattr(step, "n_features"):
         raise click.UsageError(
-            f"{init} was not trained on files of texts, and can't be trained on them further."
+            f"{init} was not trained on files of texts, so it can't be trained further on them. "
+            "Leave --init-model out."
         )
     return step
 

@@ -107,7 +107,7 @@ def test_closed_standard_output_matters_only_if_used(folder, tmp_path):
     closed["preexec_fn"] = lambda: os.close(1)
     for command in "predict a.model test.svm", "inspect a.model", "info a.model":
         _, error = finish(process(*command.split(), **closed), code=1)
-        assert error == "Error: Bad file descriptor. It is closed. Open it, or name a file.\n"
+        assert error == "Error: Bad file descriptor. The stream is closed. Open it, or name a file.\n"
 
 
 @pytest.mark.parametrize("name", ["-", "/dev/stdout", "/dev/fd/1", "link", "pipe"])
@@ -331,7 +331,7 @@ def on_terminal(*args, code=0):
 
 def test_terminal_shows_live_progress_and_tables(folder, tmp_path):
     shown = on_terminal("train", folder / "long.svm", "-o", tmp_path / "b.model")
-    for words in "epoch 1, error", "MB/s", "\x1b[", "one-step-ahead error":
+    for words in "epoch 1, error", "MB/s", "\x1b[", "progressive error":
         assert words in shown
     # On a terminal there are no progress lines.
     assert "rows  epoch" not in shown

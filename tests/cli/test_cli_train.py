@@ -187,7 +187,7 @@ def test_full_disk_keeps_the_old_model(monkeypatch):
 
     monkeypatch.setattr(os, "fsync", full)
     error = train("train.svm -o a.model -q --algo alma --alpha 0.5", 1).stderr
-    assert "a.model: No space left on device. Free some space, or write elsewhere" in error
+    assert "a.model: No space left on device. Free some space, or name another folder" in error
     assert "The model could not be saved elsewhere either: [Errno 28]" in error
     assert contents() == before
 
@@ -199,15 +199,15 @@ def test_progress_lines_and_json_report_the_figures():
     # Progress is printed whenever the number of rows has doubled.
     assert len(rows) > 4
     assert min(b / a for a, b in pairwise(rows) if b > a) >= 2
-    assert "one-step-ahead error" in "".join(lines)
+    assert "progressive error" in "".join(lines)
     assert train("train.svm -o a.model --quiet --epochs 3").output == ""
     Path("noisy.svm").write_text("1 1:1\n2 1:1\n" * 20)
     told = train("noisy.svm -o a.model --algo margin --epochs until").stderr
-    assert re.search("epochs +[0-9]{1,2}, because the number of corrections no longer fell", told)
+    assert re.search("epochs +[0-9]{1,2}, because the number of corrections no longer decreased", told)
     assert re.search("corrections +[0-9,]+, [0-9,]+ in the last epoch", told)
     told = train("noisy.svm -o a.model --algo perceptron --epochs until").stderr
-    assert re.search("epochs +1,000, the largest number. Pass fewer --epochs, or --early-st", told)
-    assert "largest number" not in train("noisy.svm -o a.model --algo perceptron --epochs 2").stderr
+    assert re.search("epochs +1,000, the maximum. Pass fewer --epochs, or --early-st", told)
+    assert "the maximum" not in train("noisy.svm -o a.model --algo perceptron --epochs 2").stderr
     Path("apart.svm").write_text("1 1:1\n2 2:1\n" * 20)
     told = train("apart.svm -o a.model --algo perceptron --epochs until").stderr
     assert re.search("epochs +[0-9]{1,2}, the last one without a correction", told)
@@ -216,7 +216,7 @@ def test_progress_lines_and_json_report_the_figures():
         json.loads(train(f"train.svm -o a.model -q --json --epochs {n}").stdout) for n in (1, 9)
     )
     assert (often["epochs"], often["corrections"] > once["corrections"]) == (9, True)
-    for name in "one_step_ahead_error", "mistakes":
+    for name in "progressive_error", "mistakes":
         assert often[name] == once[name] > 0
     assert " in the first epoch\n" in train("train.svm -o a.model --epochs 9").stderr
     result = train("train.svm -o a.model -q --json")
@@ -228,7 +228,7 @@ def test_progress_lines_and_json_report_the_figures():
         "model": "a.model", "model_bytes": os.path.getsize("a.model"), "classes": ["-1", "1"],
         "rows": 400, "bytes": os.path.getsize("train.svm"), "features": model.n_features_in_,
         "corrections": model.n_corrections_, "interrupted": False,
-        "one_step_ahead_error": figures["mistakes"] / 400,
+        "progressive_error": figures["mistakes"] / 400,
     }  # fmt: skip
     assert figures.items() >= expected.items()
     more = json.loads(train("test.svm -o b.model -q --json --init a.model").stdout)

@@ -98,7 +98,7 @@ def test_multilabel_rows_are_explained_by_each_command(tmp_path):
     assert "Put a label first, or pass --multilabel" in told
     told = run("train", several, "-o", model, "--multilabel").stderr
     assert "corrections" in told
-    assert "one-step-ahead" not in told
+    assert "progressive error" not in told
 
 
 @pytest.mark.parametrize("texts", [
