@@ -23,22 +23,23 @@ sparsemargin annotate types.model 'run-*/*.h5' --threshold 0.5 -o types.tsv
 @FILES
 @OUTPUT_FILE
 @click.option("--threshold", type=click.FloatRange(0, 1), default=0.0, metavar="X",
-              help="Cells of lower confidence are unassigned.  [default: 0]")  # fmt: skip
+              help="Cells with a lower confidence are unassigned.  [default: 0]")  # fmt: skip
 @cell_options
 def command(
     model: str, files: tuple[str, ...], output: str, threshold: float, **reading: Any
 ) -> None:  # fmt: skip
     """Print a table of cells with their types and probabilities.
 
-    Files are .h5ad, .zarr, and 10x's .h5 and matrix.mtx, with counts or their logarithms, which are
-    converted to the scale of the training cells. Genes are matched by name. Columns are separated
-    by tabs; tabs, line ends and backslashes in names are escaped, and names with quotes quoted.
+    Files are .h5ad, .zarr, or 10x's .h5 and matrix.mtx. They contain counts or log-counts, which
+    are converted to the scale of the training cells. Genes are matched by name. Columns are
+    separated by tabs. Tabs, line ends and backslashes in names are escaped. Names with quotes are
+    quoted.
     """
     sources = open_sources(files)
     check_apart(sources)
     if input_kind(sources, None) != "cells":
         raise click.UsageError(
-            f"{sources[0].name} is not a file of cells: .h5ad, .zarr, .h5, .mtx."
+            f"{sources[0].name} is not a file of cells. Pass .h5ad, .zarr, .h5 or .mtx files."
         )
     options = ReadingOptions.of(reading)
     given = {name: getattr(options, name) for name in ("layer", "var", "match")}

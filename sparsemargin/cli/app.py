@@ -24,16 +24,16 @@ _COMMANDS = ("train", "predict", "annotate", "evaluate", "inspect", "info")
 _PIPE_CLOSED = 141
 
 _REMEDIES = {
-    errno.ENOSPC: "Free some space, or write elsewhere. Existing files are unchanged.",
-    errno.EFBIG: "The file is too large for this place. Existing files are unchanged.",
-    errno.EBADF: "It is closed. Open it, or name a file.",
-    errno.EROFS: "The file system is read-only. Write elsewhere.",
+    errno.ENOSPC: "Free some space, or name another folder. Existing files are unchanged.",
+    errno.EFBIG: "The file is too large for this file system. Existing files are unchanged.",
+    errno.EBADF: "The stream is closed. Open it, or name a file.",
+    errno.EROFS: "The file system is read-only. Name another folder.",
     errno.EACCES: "Change its permissions, or name another file.",
 }
 
 _FIRST_STEPS = """\
 Classify texts, cells and other sparse data, from files of any length.
-First steps, with texts in lines "LABEL<tab>text":
+First steps, for files with lines "LABEL<tab>text":
   sparsemargin train reviews.tsv -o reviews.model      train a model
   sparsemargin evaluate reviews.model test.tsv         test it on other texts
   sparsemargin predict reviews.model new.tsv           predict labels
@@ -49,12 +49,12 @@ Examples:
   zcat new.svm.gz | sparsemargin predict news.model - | head
 
 \b
-Exit codes: 0 success; 1 a file or a model can't be used; 2 wrong usage;
-130 interrupted by Ctrl-C; 143 ended by SIGTERM; 129 ended by SIGHUP.
+Exit codes: 0 success; 1 error in a file or a model; 2 wrong usage;
+130 Ctrl-C; 143 SIGTERM; 129 SIGHUP.
 SPARSEMARGIN_TRACEBACK=1 shows the Python traceback of an error.
 
 \b
-Completion of commands, options and files by the Tab key in bash (or zsh, fish):
+Tab completion of commands, options and files in bash (or zsh, fish):
   eval "$(_SPARSEMARGIN_COMPLETE=bash_source sparsemargin)"
 """
 
@@ -83,8 +83,8 @@ def _message_of(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return "There is not enough memory. Try a lower --memory-limit, or --hash-bits."
     return (
-        f"An error inside sparsemargin, {type(error).__name__}: {error}. Please report it with "
-        "what --traceback shows."
+        f"Internal error of sparsemargin, {type(error).__name__}: {error}. Please report it with "
+        "the output of --traceback."
     )
 
 

@@ -65,12 +65,12 @@ def command(
 ) -> None:
     """Evaluate a model on labelled files.
 
-    Prints precision, recall and F1 of each class, the confusion of classes, and quantiles of the
-    margins (outputs of unit weights on unit rows). Rows whose label is not a class of the model
-    are counted separately and do not affect the figures.
+    Prints precision, recall and F1 of each class, the confusion matrix, and quantiles of the
+    margins (outputs of normalized weights on normalized rows). Rows whose label is not a class of
+    the model are counted separately and do not affect the figures.
 
-    For models with probabilities, log loss, Brier score (squared errors summed over the classes of
-    a row) and expected calibration error (15 bins) are printed too.
+    For models with probabilities, log loss, Brier score (sum of the squared errors over the classes
+    of a row) and expected calibration error (15 bins) are printed, too.
 
     Micro averages use the sums of the counts over all classes. Macro averages are means over all
     classes of the model. A score whose denominator is 0 counts as 0.
@@ -98,8 +98,8 @@ def _open(learner: Learner, opened: OpenCorpus, positive: str | None, **how: Any
         return ClassEvaluation(learner, opened, positive=positive, **how)
     if positive is not None:
         raise ValueError(
-            f"positive={positive!r} is for models of one label and all others. This is a "
-            "multilabel model."
+            f"positive={positive!r} needs a model of two classes, and this is a multilabel model. "
+            "Leave it out."
         )
     return LabelEvaluation(learner, opened, **how)
 

@@ -32,8 +32,8 @@ STANDARD_OUTPUT = STANDARD_INPUT
 
 # Advice for files of kinds that the commands do not read.
 _REFUSED_KINDS: dict[Kind, str] = {
-    "cache": " Name the text that it was made of. With --cache {name}, train reads the rows here.",
-    "npz": " Fit it in Python: sparsemargin.fit_csr(scipy.sparse.load_npz({name!r}), y)",
+    "cache": " Pass the text that it was made from, with --cache {name} to read the rows here.",
+    "npz": " Train on it in Python: sparsemargin.fit_csr(scipy.sparse.load_npz({name!r}), y)",
     "model": "",
 }
 
@@ -114,7 +114,7 @@ def input_kind(
         kinds[name] = kind = kind_of(each, form, texts=texts or encoded)
         if encoded and kind in ("cells", "svmlight"):
             raise click.UsageError(
-                f"--encoding {encoding} is for files of texts, and {name} is {KIND_NAMES[kind]}. "
+                f"--encoding {encoding} needs files of texts, and {name} is {KIND_NAMES[kind]}. "
                 "Leave it out, or pass --format, such as --format tsv."
             )
         if kind in _REFUSED_KINDS:
@@ -124,17 +124,21 @@ def input_kind(
     if found == {"cells"}:
         return "cells"
     if "cells" in found:
-        raise click.UsageError("Files of cells and of text can't be read together.")
+        raise click.UsageError(
+            "Files of cells and of text can't be read together. Pass files of one kind."
+        )
     for name, value in cell_options.items():
         if value is not None:
             raise click.UsageError(
-                f"--{name.replace('_', '-')} is for files of cells: .h5ad, .zarr, .h5, .mtx."
+                f"--{name.replace('_', '-')} needs files of cells: .h5ad, .zarr, .h5 or .mtx."
             )
     if found == {"svmlight"}:
         return "svmlight"
     if "svmlight" in found:
         named = ", ".join(f"{name} ({kind})" for name, kind in kinds.items())
-        raise click.UsageError(f"Texts and svmlight text can't be read together: {named}.")
+        raise click.UsageError(
+            f"Texts and svmlight text can't be read together: {named}. Pass files of one kind."
+        )
     return "texts"
 
 
@@ -162,14 +166,15 @@ def opened_model(
     )  # fmt: skip
     if options.keep and kind in ("svmlight", "cells"):
         raise click.UsageError(
-            f"--keep {options.keep[0]} is for tables of texts: .csv, .jsonl, .parquet, or .tsv "
-            "with the names of its columns. Leave it out."
+            f"--keep {options.keep[0]} needs a table of texts: .csv, .jsonl, .parquet, or .tsv "
+            "with a header. Leave it out."
         )
     if kind == "cells" or is_normalizer(step):
         if kind != "cells" or not is_normalizer(step):
-            needed = "a model of cells" if kind == "cells" else "files of cells"
+            trained, other = ("not ", "is") if kind == "cells" else ("", "is not")
             raise click.UsageError(
-                f"{model} and {sources[0].name} do not go together: {needed} needed."
+                f"{model} was {trained}trained on cells, but {sources[0].name} {other} a file of "
+                "cells. Pass a model and files of the same kind."
             )
         return learner, _cells_of(sources, step, options.as_model(settings), labelled), steps
     n_threads = threads_for(options.n_jobs)
@@ -255,7 +260,7 @@ def _is_process_output() -> bool:
 def check_output(path: str) -> None:
     """Raise an error before the work starts if `path` can't be created or replaced."""
     if path == STANDARD_OUTPUT:
-        raise click.UsageError("This can't be written to standard output. Name a file.")
+        raise click.UsageError("This output can't be written to standard output. Name a file.")
     check_replaceable(path)
 
 

@@ -45,8 +45,8 @@ def command(
 ) -> None:  # fmt: skip
     """Describe files: texts, cells, row caches, models.
 
-    Text and caches are read completely to count rows, features, entries and labels. An error in
-    one file does not stop the others, and the exit code is then 1.
+    Texts and row caches are read completely to count rows, features, entries and labels. An error
+    in one file does not stop the others. The exit code is then 1.
     """
     figures, failures = list[dict[str, Any]](), 0
     sources = open_sources(files)
@@ -214,7 +214,7 @@ def _figures(source: Source, kind: Kind, n_jobs: int | None, how: DocumentForm) 
     if kind in FORMS:
         return {**about, "kind": "texts", **_figures_of_documents(source, how)}
     if kind == "npz":
-        raise ValueError(f"{source.name} is {KIND_NAMES[kind]}. numpy.load reads it.")
+        raise ValueError(f"{source.name} is {KIND_NAMES[kind]}. Read it with numpy.load.")
     return {**about, **_FIGURES[kind](source, n_jobs)}
 
 
@@ -233,9 +233,9 @@ def _facts(figures: dict[str, Any]) -> dict[str, str]:
 def _model_facts(figures: dict[str, Any]) -> dict[str, str]:
     return {
         "classifier": f"{figures['class']}, of sparsemargin {figures['library']}",
-        **({"steps before": ", ".join(figures["steps"])} if figures.get("steps") else {}),
-        **({"around it": ", ".join(figures["wrappers"])} if "wrappers" in figures else {}),
-        "many labels a row" if figures["many_labels"] else "classes": listed(figures["classes"]),
+        **({"steps": ", ".join(figures["steps"])} if figures.get("steps") else {}),
+        **({"wrapped in": ", ".join(figures["wrappers"])} if "wrappers" in figures else {}),
+        "multilabel classes" if figures["many_labels"] else "classes": listed(figures["classes"]),
         "features": f"{figures['n_features']:,}",
         **({"support rows": f"{figures['n_support']:,}"} if "n_support" in figures else {}),
         "more": f"sparsemargin inspect {figures['file']}",

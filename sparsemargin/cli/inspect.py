@@ -38,10 +38,9 @@ sparsemargin inspect news.model --top 50 --dictionary words.txt
 def command(model: str, top: int, dictionary: str | None, as_json: bool) -> None:
     """Print the settings of a model and its strongest features.
 
-    If the model has a certificate, its margin and an upper bound of all margins are printed too.
-    Features are named by a dictionary, by the names that the model was fitted with (including those
-    of a pipeline's vectorizer), or by their indices in the files. With two classes, positive
-    weights support the second class.
+    For a model with a certificate, its margin and an upper bound of all margins are printed, too.
+    The names of features come from a dictionary, from training (including those of a vectorizer),
+    or are their indices in the files. With two classes, positive weights support the second class.
     """  # fmt: skip
     check_apart([])
     learner, known = load_with_names(model)
@@ -123,8 +122,8 @@ def _show(figures: dict[str, Any]) -> None:
     print_facts({f"  {name}": str(value) for name, value in settings.items()})
     if figures["strongest"] is None:
         click.echo(
-            "\nThis model has no weights to show, because it has a kernel, votes, or draws one of "
-            "its vectors."
+            "\nThis model has no weights to show, because it uses a kernel, votes, or a random "
+            "hypothesis."
         )
         return
     for entry in figures["strongest"]:
@@ -136,7 +135,7 @@ def _facts(figures: dict[str, Any]) -> dict[str, str]:
     facts = {
         "model": f"{figures['model']}, {size_in_words(figures['bytes'])}",
         "classifier": figures["class"],
-        "many labels a row" if figures["many_labels"] else "classes": listed(figures["classes"]),
+        "multilabel classes" if figures["many_labels"] else "classes": listed(figures["classes"]),
         "features": f"{figures['n_features']:,}",
         "epochs": "-" if figures["n_iter"] is None else f"{figures['n_iter']:g} in the last run",
         "trials": f"{figures['n_trials']:,}",
@@ -145,7 +144,7 @@ def _facts(figures: dict[str, Any]) -> dict[str, str]:
     if "n_support" in figures:
         facts["support rows"] = f"{figures['n_support']:,}"
     if figures["strongest"] is not None:
-        facts["weights not 0"] = f"{figures['n_nonzero']:,}"
+        facts["nonzero weights"] = f"{figures['n_nonzero']:,}"
         facts["intercept"] = listed([f"{value:.6g}" for value in figures["intercepts"]])
     for key, name in ("margin", "margin"), ("margin_upper_bound", "upper bound of margins"):
         if key in figures:

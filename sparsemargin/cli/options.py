@@ -284,12 +284,12 @@ class _Threshold(click.ParamType):
 
 THRESHOLD = option(
     OUTPUT, "--threshold", type=_Threshold(), metavar="X",
-    help="Least score of a predicted label of a multilabel model, or of the second of two classes. "
+    help="Least score of a predicted label, for multilabel models and the second of two classes. "
     "f1: the threshold with the largest expected F1.  [default: 0, or none with --top-k]",
 )  # fmt: skip
 TOP_K = option(
     OUTPUT, "--top-k", type=click.IntRange(min=1), metavar="K",
-    help="Only the K labels with the highest scores of each row, the highest first.",
+    help="Predict the K labels with the highest scores of each row, highest first.",
 )  # fmt: skip
 
 _ZERO_BASED = {"auto": "auto", "yes": True, "no": False}
@@ -312,7 +312,7 @@ ZERO_BASED_UNLESS_KNOWN = _zero_based(
 
 POSITIVE = option(
     READING, "--positive", metavar="LABEL",
-    help="Train for two classes: this label, and all others.",
+    help="Use this label and all others as the two classes.",
 )  # fmt: skip
 N_JOBS = option(
     READING, "--n-jobs", "--threads", "n_jobs", type=click.IntRange(min=1), metavar="N",
@@ -336,36 +336,36 @@ CELL_OPTIONS = "layer", "var", "match", "cell_values"
 
 cell_options = _all_of(
     option(READING, "--layer", metavar="NAME", help="Layer of cells to use instead of X, or raw."),
-    option(READING, "--var", metavar="COLUMN", help="Column of var that names the genes of cells."),
+    option(READING, "--var", metavar="COLUMN", help="Column of var with the names of the genes."),
     option(
         READING, "--match", type=click.Choice(["exact", "case", "version"]),
-        help="Compare gene names exactly, ignoring case, or ignoring the versions of Ensembl.",
+        help="Comparison of gene names: exact, ignoring case, or ignoring Ensembl versions.",
     ),
     option(
         READING, "--cell-values", parameter="normalize",
         type=click.Choice(["auto", "counts", "none"]),
-        help="Values of cells. auto: counts are normalised, and other values are recognised; "
-        "counts: all values are counts, whole or not; none: values are not changed.  "
-        "[default: auto]",
+        help="Type of the values of cells. auto: counts are normalised, and other scales are "
+        "recognised; counts: all values are counts, even if they are not integers; none: values "
+        "are not changed.  [default: auto]",
     ),
 )  # fmt: skip
 
 document_options = _all_of(
     option(
         READING, "--format", type=click.Choice(["svmlight", *FORMS]),
-        help="Format of the files.  [default: by the suffix of the name; svmlight for others]",
+        help="Format of the files.  [default: given by the file suffix; otherwise svmlight]",
     ),
     option(
         READING, "--text", metavar="COLUMN", multiple=True,
         help="Column with the texts, in a table (csv, jsonl, parquet, tsv with a header). If it is "
-        "given several times, the texts of all these columns are joined.  [default: those of the "
-        "model, or text]",
+        "repeated, the texts of all these columns are joined.  [default: the columns of the model, "
+        "or text]",
     ),
     option(
         READING, "--missing", type=click.Choice(["error", "empty", "drop"]),
-        help="Missing texts in a table. empty: they are empty texts; drop: rows without a text are "
-        "left out of training and evaluation.  [default: as in the training of the model, or "
-        "error]",
+        help="Treatment of missing texts in a table. empty: a missing text is an empty text; drop: "
+        "rows without a text are left out of training and evaluation.  [default: as in the "
+        "training of the model, or error]",
     ),
     option(
         READING, "--encoding", default="utf-8", show_default=True, metavar="NAME",

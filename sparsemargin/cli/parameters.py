@@ -40,11 +40,11 @@ DEFAULTS = {"max_iter": "1", "random_state": "0"}
 # Notes for --help on parameters that differ when training on streams.
 _IN_STREAMS = {
     "class_weight": "may be repeated; balanced: files are read twice, to count the rows of labels",
-    "gamma": "scale is refused, as it needs all rows",
-    "hypothesis": "random and vote are refused, as they keep a log of all corrections",
+    "gamma": "scale is not available, because it needs all rows",
+    "hypothesis": "random and vote are not available, because they log all corrections",
     "kernel": "needs --max-support",
     "max_iter": "until: until an epoch makes no correction, 1000 at most",
-    "max_support": "needed with --kernel, as it bounds the memory",
+    "max_support": "required with --kernel, because it limits the memory",
 }
 
 
@@ -122,8 +122,8 @@ def chosen_parameters(algorithm: str | None, given: dict[str, Any]) -> dict[str,
 def _kernel(name: str, parameters: dict[str, Any]) -> Kernel:
     if name == _NOT_OF_FILES:
         raise click.UsageError(
-            f"--kernel {name} needs the kernel of all pairs of rows, which no file of rows has. "
-            "Pass --kernel poly, rbf or polyrbf."
+            f"--kernel {name} needs kernel values of all pairs of rows, which files do not "
+            "contain. Pass --kernel poly, rbf or polyrbf."
         )
     known = declarations(_KERNELS[name]) if name in _KERNELS else {}
     for parameter in sorted(parameters.keys() - known.keys()):

@@ -72,22 +72,22 @@ _REFUSED = {
         help="Print a JSON object for each row: label (a list for several labels, null for a "
         "rejected row), and the scores, probabilities or contributions.")  # fmt: skip
 @option(OUTPUT, "--keep", metavar="COLUMN", multiple=True,
-        help="Print this column of a table before the prediction, below a header. It may be given "
-        "several times. The name begins with kept_ if predictions have it, too. Lines of .jsonl "
-        "may lack it with --missing empty.")  # fmt: skip
+        help="Print this column of a table before the prediction, below a header. It may be "
+        "repeated. The name gets the prefix kept_ if predictions have a column of this name. With "
+        "--missing empty, lines of .jsonl may lack the column.")  # fmt: skip
 @option(OUTPUT, "--scores", is_flag=True,
-        help="Print the decision values, too, separated by tabs, below a header.")  # fmt: skip
+        help="Also print the decision values, separated by tabs, below a header.")  # fmt: skip
 @option(OUTPUT, "--proba", is_flag=True,
         help="Also print the probability of each class.")  # fmt: skip
 @option(OUTPUT, "--reject", "max_error", type=click.FloatRange(0, 1), is_flag=False,
         flag_value=0.05, metavar="[SHARE]",
-        help="Print unknown for rows of low confidence, so that about this share (0.05) of the "
-        "other rows is wrong, as estimated by progressive validation.")  # fmt: skip
+        help="Print unknown for rows of low confidence, so that about this share of the other rows "
+        "is wrong, as estimated by progressive validation. Without a value: 0.05.")  # fmt: skip
 @option(OUTPUT, "--explain", "n_explained", type=click.IntRange(min=1), is_flag=False,
         flag_value=10, metavar="[K]",
-        help="Print the K features (10) with the largest contributions to the output of each "
-        "label: lines of row, label, feature and contribution, separated by tabs. The output, the "
-        "intercept and the sum of all other contributions are printed, too.")  # fmt: skip
+        help="Print the K features with the largest contributions to the output of each label, in "
+        "lines of row, label, feature and contribution, separated by tabs. Also print the output, "
+        "the intercept and the sum of the other contributions. Without a value: 10.")  # fmt: skip
 @dictionary_option(OUTPUT)
 @THRESHOLD
 @TOP_K
@@ -100,21 +100,19 @@ def command(
     n_explained: int | None, dictionary: str | None, labelled: bool | None,
     max_error: float | None, threshold: Any, top_k: int | None, **reading: Any,
 ) -> None:  # fmt: skip
-    """Print a label for each row, or text, of files.
+    """Predict a label for each row or text in files.
 
-    For multilabel models, each line contains all labels of the row, separated by commas, or
-    nothing. With --top-k K, other models print the K most likely labels likewise. Labels in the
-    files are ignored and may be missing. There is one line for each row, in order. An empty line
-    of texts is an empty text. Features unknown to the model have no effect.
+    There is one line for each row, in order. For multilabel models, it contains all labels of the
+    row, separated by commas, or nothing. With --top-k K, other models print the K most likely
+    labels in the same way. Labels in the files are ignored and may be missing. An empty line of a
+    file of texts is an empty text. Features unknown to the model have no effect.
     """
     if scores + proba + bool(n_explained) > 1:
         raise click.UsageError(
-            "--scores, --proba and --explain print different lines. Leave all but one out."
+            "--scores, --proba and --explain can't be combined. Pass one of them."
         )
     if n_explained and max_error is not None:
-        raise click.UsageError(
-            "--explain and --reject exclude each other. Leave one of the two out."
-        )
+        raise click.UsageError("--explain and --reject can't be combined. Pass one of them.")
     if dictionary is not None and not n_explained:
         raise click.UsageError(
             "--dictionary names the features that --explain prints. Pass --explain, too."

@@ -80,15 +80,15 @@ _LEARNING, _MODEL, _DASK = "Learning", "Model", "Several machines"
 @make_command("train", _EXAMPLES, _BRIEF)
 @FILES
 @option(_MODEL, "-o", "--output", required=True, metavar="MODEL", type=WRITTEN,
-        help="Model file that is written. An existing file is replaced.")  # fmt: skip
+        help="Output file of the model. An existing file is replaced.")  # fmt: skip
 @option(_MODEL, "--init-model", "--init", "init_model", metavar="MODEL", type=INPUT,
-        help="Train this model further, with its algorithm, settings and features.")  # fmt: skip
+        help="Model to train further, with its algorithm, settings and features.")  # fmt: skip
 @option(_MODEL, "--readable", metavar="FILE", type=WRITTEN, help="Also write the weights as text.")
 @dictionary_option(_MODEL)
 @option(_MODEL, "--resume", is_flag=True,
         help="Continue an interrupted run of the same files and options from MODEL.checkpoint, "
         "which is written every five minutes and after Ctrl-C, SIGTERM and SIGHUP. With --dask, "
-        "continue from the last mixture in MODEL, if there is one.")  # fmt: skip
+        "continue from the last mixture in MODEL, if it exists.")  # fmt: skip
 @option(
     _LEARNING,
     "--algo",
@@ -98,27 +98,27 @@ _LEARNING, _MODEL, _DASK = "Learning", "Model", "Several machines"
 @algorithm_options
 @ZERO_BASED
 @option(READING, "--n-features", type=click.IntRange(min=1), metavar="N",
-        help="Number of features. Larger indices are errors.")  # fmt: skip
+        help="Number of features. A larger index is an error.")  # fmt: skip
 @option(READING, "--hash-bits", type=click.IntRange(1, 31), metavar="N",
         help="Hash the indices or names of features to 2^N features.")  # fmt: skip
 @POSITIVE
 @option(READING, "--multilabel", is_flag=True,
         help="Rows have any number of labels, separated by commas.")  # fmt: skip
 @option(READING, "--classes", metavar="A,B,...",
-        help="All labels. Required if a label first occurs late on standard input.")  # fmt: skip
+        help="All labels. Required if a label first occurs late in standard input.")  # fmt: skip
 @option(READING, "--float32/--float64", "single", default=False,
-        help="Type of the values and of the weights.  [default: float64]")  # fmt: skip
+        help="Type of the values and the weights.  [default: float64]")  # fmt: skip
 @document_options
 @cell_options
 @option(READING, "--target-sum", type=click.FloatRange(min=0, min_open=True), metavar="X",
         help="Sum of the counts of a cell before the logarithm.  [default: the median of the "
         "cells, at most 10,000]")  # fmt: skip
 @option(READING, "--batch", metavar="COLUMN", type=TABLE,
-        help="Column of obs with the batches of cells. Probabilities are then calibrated for "
-        "cells of new batches.")  # fmt: skip
+        help="Column of obs with the batches of the cells. Probabilities are then calibrated for "
+        "new batches.")  # fmt: skip
 @option(READING, "--cache", metavar="PATH", type=WRITTEN,
-        help="File that keeps the rows in binary form for further epochs and runs.  [default: a "
-        "temporary file, for further epochs only]")  # fmt: skip
+        help="File that stores the rows in binary form for further epochs and runs.  [default: a "
+        "temporary file for further epochs]")  # fmt: skip
 @option(READING, "--memory-limit", type=Size(), default="1G", show_default=True, metavar="SIZE",
         help="Largest size of the weights, or of the support rows of a kernel.")  # fmt: skip
 @N_JOBS
@@ -137,11 +137,13 @@ _LEARNING, _MODEL, _DASK = "Learning", "Model", "Several machines"
 def command(**values: Any) -> None:
     """Train a model on files, with one pass for each epoch.
 
-    Files are texts in .tsv (LABEL<tab>text), .txt (fastText), .vw, .csv, .jsonl or .parquet, whose
-    features are words and word pairs, or cells in .h5ad, .zarr, 10x's .h5 or matrix.mtx. All other
-    files are svmlight text. FILE may be compressed, a pattern in quotes, or - for standard input.
-    The error that is shown is the share of rows predicted wrongly just before training on them.
-    Ctrl-C, SIGTERM or SIGHUP saves the model trained so far.
+    Texts are .tsv (LABEL<tab>text), .txt (fastText), .vw, .csv, .jsonl or .parquet files. Their
+    features are words, word pairs and character n-grams. Cells are .h5ad, .zarr, 10x's .h5 or
+    matrix.mtx files. All other files are svmlight text. FILE may be compressed, a pattern in
+    quotes, or - for standard input.
+
+    The progressive error is the share of rows that are predicted wrongly just before training on
+    them. Ctrl-C, SIGTERM or SIGHUP saves the model trained so far.
     """
     options = TrainOptions.of(values)
     check_options(options)
@@ -267,7 +269,8 @@ def _nothing_to_resume(output: str, learner: Learner) -> str:
     has_converged = learner.max_iter is None or learner.n_iter_ < learner.max_iter
     why = "The last epoch made no correction." if has_converged else "Pass more --epochs."
     return (
-        f"{output} is trained for all {learner.n_iter_:g} epochs: nothing is left to resume. {why}"
+        f"{output} has been trained for all {learner.n_iter_:g} epochs, so there is no run to "
+        f"resume. {why}"
     )
 
 
@@ -374,7 +377,7 @@ def _why_ended(figures: dict[str, Any], *, until: bool) -> str:
     if figures["interrupted"]:
         return ""
     if figures["stopped_early"]:
-        return ", because the number of corrections no longer fell"
+        return ", because the number of corrections no longer decreased"
     if not figures["corrections_of_last_epoch"]:
         return ", the last one without a correction"
-    return ", the largest number. Pass fewer --epochs, or --early-stopping" if until else ""
+    return ", the maximum. Pass fewer --epochs, or --early-stopping" if until else ""

@@ -158,7 +158,7 @@ def job_of(options: TrainOptions) -> Job:
         if options.reading.zero_based != "auto" and init.fitted.reading is not None:
             raise click.UsageError(
                 f"--zero-based can't be changed: --init-model {options.init_model} was trained on "
-                "files, and has stored how their indices count."
+                "files, and stores whether their indices start at 0. Leave it out."
             )
     step = _step_of(options, kind, None if steps is None else steps[-1], sources)
     return Job(names, sources, kind, init, reading, step, checkpoint)

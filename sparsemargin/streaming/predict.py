@@ -67,7 +67,7 @@ def svmlight_of(
     if zero_based != "auto" and learner.fitted.reading is not None:
         raise ValueError(
             f"zero_based={zero_based} is for models that were trained on matrices. This one was "
-            "trained on files, and has stored how their indices count. Leave it out."
+            "trained on files, and stores whether their indices start at 0. Leave it out."
         )
     columns = columns_of(learner, zero_based)
 

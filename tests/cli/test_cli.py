@@ -145,11 +145,11 @@ def test_sizes_with_units_are_parsed():
     ("predict table.csv test.svm", "not a model file. save_model and sparsemargin train write"),
     ("predict a.model table.csv", "looks like comma-separated values"),
     ("predict a.model a.model", "a.model is a model, not svmlight text"),
-    ("evaluate a.model x.npz", "x.npz is an npz file, not svmlight text. Fit it in Python: "
+    ("evaluate a.model x.npz", "x.npz is an npz file, not svmlight text. Train on it in Python: "
      "sparsemargin.fit_csr(scipy.sparse.load_npz('x.npz'), y)"),
-    ("info x.npz", "x.npz is an npz file. numpy.load reads it."),
-    ("train x.smcache -o m", "is a row cache, not svmlight text. Name the text that it was "
-     "made of. With --cache x.smcache, train reads the rows here."),
+    ("info x.npz", "x.npz is an npz file. Read it with numpy.load."),
+    ("train x.smcache -o m", "is a row cache, not svmlight text. Pass the text that it was "
+     "made from, with --cache x.smcache to read the rows here."),
 ])  # fmt: skip
 def test_unusable_files_are_reported_in_one_line(folder, command, words):
     (folder / "folder").mkdir()
@@ -168,6 +168,6 @@ def test_traceback_option_shows_tracebacks(monkeypatch):
     assert isinstance(run("info", "no", "--traceback", code=1).exception, FileNotFoundError)
     monkeypatch.setattr("sparsemargin.cli.info.kind_of", lambda *given, **how: 1 / 0)
     told = run("info", "train.svm", code=1).stderr
-    assert told.startswith("Error: An error inside sparsemargin, ZeroDivisionError")
+    assert told.startswith("Error: Internal error of sparsemargin, ZeroDivisionError")
     monkeypatch.setenv("SPARSEMARGIN_TRACEBACK", "1")
     assert isinstance(run("info", "train.svm", code=1).exception, ZeroDivisionError)

@@ -80,13 +80,15 @@ def test_usage_errors_are_reported(path):
     assert "has no column 'label' in obs. There are: cell_type" in told.stderr
     (text := Path("text.svm")).write_text("1 1:1\n2 2:1\n")
     assert (
-        "--layer is for files of cells"
+        "--layer needs files of cells"
         in run("train", str(text), "--layer", "x", "-o", "m", code=2).stderr
     )
     for option, value in ("--batch", "x"), ("--target-sum", "100"):
         told = run("train", str(text), option, value, "-o", "m", code=2).stderr
-        assert f"{option} is for files of cells" in told
+        assert f"{option} needs files of cells" in told
     assert "can't be read together" in run("train", str(text), path, "-o", "m", code=2).stderr
     assert run("train", str(text), "-o", "text.model").exit_code == 0
-    assert "do not go together" in run("predict", "text.model", path, code=2).stderr
+    told = run("predict", "text.model", path, code=2).stderr
+    assert "text.model was not trained on cells, but " in told
+    assert "Pass a model and files of the same kind." in " ".join(told.split())
     assert "is not a file of cells" in run("annotate", "text.model", str(text), code=2).stderr

@@ -122,7 +122,7 @@ def test_inspect_lists_the_strongest_features():
     assert {len(line.rstrip()) for line in table} == {len(table[0])}
     starts = {line.index(re.split(r" {2,}", line)[2], len(line) // 3) for line in table}
     assert len(starts) == 1
-    for words in "alpha              0.7", "\nepochs         1 in the last run\n", "for 1":
+    for words in "alpha              0.7", "\nepochs           1 in the last run\n", "for 1":
         assert words in text
 
 

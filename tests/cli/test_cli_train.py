@@ -187,7 +187,7 @@ def test_full_disk_keeps_the_old_model(monkeypatch):
 
     monkeypatch.setattr(os, "fsync", full)
     error = train("train.svm -o a.model -q --algo alma --alpha 0.5", 1).stderr
-    assert "a.model: No space left on device. Free some space, or write elsewhere" in error
+    assert "a.model: No space left on device. Free some space, or name another folder" in error
     assert "The model could not be saved elsewhere either: [Errno 28]" in error
     assert contents() == before
 
@@ -203,11 +203,11 @@ def test_progress_lines_and_json_report_the_figures():
     assert train("train.svm -o a.model --quiet --epochs 3").output == ""
     Path("noisy.svm").write_text("1 1:1\n2 1:1\n" * 20)
     told = train("noisy.svm -o a.model --algo margin --epochs until").stderr
-    assert re.search("epochs +[0-9]{1,2}, because the number of corrections no longer fell", told)
+    assert re.search("epochs +[0-9]{1,2}, because the number of corrections no longer decreased", told)
     assert re.search("corrections +[0-9,]+, [0-9,]+ in the last epoch", told)
     told = train("noisy.svm -o a.model --algo perceptron --epochs until").stderr
-    assert re.search("epochs +1,000, the largest number. Pass fewer --epochs, or --early-st", told)
-    assert "largest number" not in train("noisy.svm -o a.model --algo perceptron --epochs 2").stderr
+    assert re.search("epochs +1,000, the maximum. Pass fewer --epochs, or --early-st", told)
+    assert "the maximum" not in train("noisy.svm -o a.model --algo perceptron --epochs 2").stderr
     Path("apart.svm").write_text("1 1:1\n2 2:1\n" * 20)
     told = train("apart.svm -o a.model --algo perceptron --epochs until").stderr
     assert re.search("epochs +[0-9]{1,2}, the last one without a correction", told)

@@ -292,7 +292,7 @@ def test_ctrl_c_in_a_resumed_fit_is_not_reported_as_a_loss(command, monkeypatch)
 
     run(*command, "--epochs", "1")
     monkeypatch.setattr(rounds.Rounds, "_make_round", interrupt)
-    assert "nothing is left" not in run(*command, "--resume", code=130).stderr
+    assert "no run to resume" not in run(*command, "--resume", code=130).stderr
 
 
 DASK = ["--dask", "tcp://127.0.0.1:9"]
@@ -300,8 +300,8 @@ DASK = ["--dask", "tcp://127.0.0.1:9"]
 
 @pytest.mark.parametrize(("options", "code", "words"), [
     (["--mixing", "ring"], 2, "Pass --dask"),
-    ([*DASK, "--init", "x"], 2, "--init-model excludes --dask"),
-    ([*DASK, "--batch", "x"], 2, "--batch excludes --dask"),
+    ([*DASK, "--init", "x"], 2, "--init-model can't be combined with --dask"),
+    ([*DASK, "--batch", "x"], 2, "--batch can't be combined with --dask"),
     ([*DASK, "--algo", "romma"], 1, "can't be mixed"),
 ])  # fmt: skip
 def test_incompatible_options_are_rejected(options, code, words, paths, tmp_path):

@@ -186,7 +186,7 @@ def lines_of(labels):
 def test_multilabel_predictions_are_separated_by_commas(text, model):
     fitted, (X, _) = load_model(model), load_svmlight(text, multilabel=True)
     assert_same(fitted, fit_svmlight(text, "alma", multilabel=True, random_state=0))
-    assert "many labels a row" in run("info", model).stdout
+    assert "multilabel classes" in run("info", model).stdout
     sure = fitted.predict_labels(X, top_k=2, threshold=0.01)
     assert predicted(model, text, "--top-k", 2, "--threshold", 0.01) == lines_of(sure)
     header, *rows = (line.split("\t") for line in predicted(model, text, "--scores"))

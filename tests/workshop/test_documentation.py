@@ -4,6 +4,7 @@ complete."""
 import doctest
 import importlib
 import re
+import runpy
 import shlex
 from ast import literal_eval
 from contextlib import suppress
@@ -117,6 +118,23 @@ def test_reference_has_every_public_name(name):
     module = importlib.import_module(name)
     public = [each for each in module.__all__ if not ismodule(getattr(module, each))]
     assert sorted(each for of, each in listed_in_reference() if of == name) == sorted(public)
+
+
+def test_page_of_the_public_api_is_up_to_date():
+    script = runpy.run_path(str(DOCS / "_ext" / "public_api.py"))
+    written = script["PAGE"].read_text(encoding="utf-8")
+    assert written == script["page"](), "run: python docs/_ext/public_api.py"
+    for name in ["sparsemargin", *ROOMS]:
+        module = importlib.import_module(name)
+        section = written.partition(f"## {name}\n")[2].partition("\n## ")[0]
+        public = [each for each in module.__all__ if not ismodule(getattr(module, each))]
+        assert re.findall(r"^\| `(\w+)`", section, flags=re.MULTILINE) == sorted(public)
+
+
+@pytest.mark.parametrize("name", ["exactness", "contributing", "algorithms/index", "api/index"])
+def test_pages_read_on_the_hosting_have_no_sphinx_roles(name):
+    text = (DOCS / f"{name}.md").read_text(encoding="utf-8")
+    assert not re.findall(r"\{(?:func|class|mod|meth|attr|image)\}", text)
 
 
 @pytest.mark.parametrize("name", sorted({learner.classifier for learner, _ in ALGORITHMS.values()}))
