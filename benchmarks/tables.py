@@ -280,7 +280,8 @@ TABLES = {
     "rare": Table(
         "rare", "Balanced weights for rare topics", lambda report: report["rare"],
         pivot([("F1, average precision, %", "`{contestant}`"), ("weights", "{class_weight}")],
-              "of", [("{of} of the stories", "{f1:.1f}, {average_precision:.1f}")]),
+              "of", [("{of} of the stories", "{f1:.1f}, {average_precision:.1f}")],
+              lambda e: "alpha" not in e["contestant"]),
     ),
     "epoch": Table(
         "epoch",
@@ -358,20 +359,9 @@ TABLES = {
             lambda e: e["times_linear_svc"],
         ),
     ),
-    "logs": Table(
-        "dense", "Test errors % on logarithms of intensities", lambda report: report["logs"],
-        pairs("as they are", "centred"),
-    ),
     "few": Table(
         "dense", "Test errors % on few features", lambda report: report["few"],
         pairs("as they are", "standardised"),
-    ),
-    "genotypes": Table(
-        "genotypes", "Accuracy %, area under the curve %, and CPU seconds on genotypes",
-        lambda report: report["genotypes"],
-        pivot(
-            [("", "`{contestant}`")], "of", [("{of}", "{accuracy:.1f}, {auc:.1f}; {seconds:.0f}")]
-        ),
     ),
     "genomes": Table(
         "genomes", "Test errors % on microarrays", _select_genomes,
@@ -416,8 +406,8 @@ def extract(charter: dict[str, Any], earlier: dict[str, Any]) -> dict[str, Any]:
 
 def pages(tables: dict[str, str]) -> dict[Path, dict[str, str]]:
     """Return the pages, with the tables of each."""
-    of_errors = "claims", "classes", "rare", "genomes", "dense", "genotypes"
-    on_accuracy = "claims", "rare", "classes", "logs", "genotypes"
+    of_errors = "claims", "classes", "rare", "genomes", "dense"
+    on_accuracy = "claims", "rare", "classes"
     of_speed = {name: table for name, table in tables.items() if TABLES[name].part not in of_errors}
     return {
         PERFORMANCE: of_speed, ACCURACY: {name: tables[name] for name in on_accuracy},
