@@ -1,9 +1,9 @@
 """Tables of the documentation, and the picture of the page on accuracy.
 
-As a script it makes the tables of the pages on performance, accuracy and genomes from the results of the
-charter. Their figures are kept in charter.json next to this file, each table's with the machine of
-the measurement. Tables whose parts are missing in the charter, or come from a quick run, are not
-changed.
+As a script it fills the tables of the pages on performance, accuracy and genomes from the results
+of the charter. Their figures are kept in charter.json next to this file, each table's with the
+machine of the measurement. Tables whose parts are missing in the charter, or come from a quick run,
+are not changed.
 
     python benchmarks/tables.py [--charter results/charter.json]
 """
