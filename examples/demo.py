@@ -1,8 +1,8 @@
 """Classify docstrings by library: from texts to predictions, explanations and a model file.
 
-The texts are the docstrings of the installed numpy, scipy and scikit-learn, so no
-download is needed. The first part compares `fit_text` with scikit-learn's usual pipelines. The second part
-compares the algorithms of this library, trained on the same rows in three epochs.
+The texts are the docstrings of the installed numpy, scipy and scikit-learn. The first part compares
+`fit_text` with scikit-learn's usual pipelines. The second part compares the algorithms of this
+library, trained on the same rows in three epochs.
 """
 
 import re
