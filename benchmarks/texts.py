@@ -41,7 +41,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedGroupKFold, StratifiedShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
-from tables import README, TEXT_GUIDE, measured_on
+from tables import ACCURACY, README, measured_on
 from threadpoolctl import threadpool_limits
 from timing import FOLDER, machine, replace_text
 
@@ -293,7 +293,7 @@ def draw(figures):
 
 
 def show(kept):
-    """Draw the chart, and fill in the README's table."""
+    """Draw the chart, and fill in the tables of the README and of the page on accuracy."""
     for ground in ("light", "dark"):
         path = PICTURES / f"texts-{ground}.svg"
         # The hash salt makes the same figures give the same bytes.
@@ -302,7 +302,7 @@ def show(kept):
         print(f"written: {path.name}, {path.stat().st_size / 1000:.0f} KB")
     measured = measured_on(kept["machine"])
     fill_page(README, {"texts": f"{table(kept['sets'])}\n\n{measured}"})
-    fill_page(TEXT_GUIDE, {"texts-apart": f"{whole_table(kept['sets'])}\n\n{measured}"})
+    fill_page(ACCURACY, {"texts-apart": f"{whole_table(kept['sets'])}\n\n{measured}"})
 
 
 def main():

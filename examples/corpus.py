@@ -1,6 +1,6 @@
-"""Real text that is on every machine with this library: that of the libraries beneath it.
+"""Texts from the source files of numpy, scipy and scikit-learn, which need no download.
 
-Their docstrings, which are English, or the sources of their classes and functions, which are more.
+The texts are either docstrings, or the source code of classes and functions.
 """
 
 import ast
@@ -18,11 +18,11 @@ import numpy as np
 LIBRARIES = ("numpy", "scipy", "sklearn")
 SHORTEST_TEXT = 30
 
-# These folders hold code that several of the libraries bundle.
+# Folders with code that several of the libraries bundle.
 SHARED_FOLDERS = frozenset({"externals", "_external", "_lib", "_vendored"})
 TESTS = "tests"
 
-# A library's own name, or the usual alias of its import, would give the answer away.
+# Names of the libraries, and numpy's usual alias. They are removed, as they reveal the label.
 GIVEAWAYS = re.compile(r"numpy|\bnp\b|scipy|sklearn|scikit(?:[-_ ]?learn)?", re.IGNORECASE)
 
 DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -31,14 +31,14 @@ DOCUMENTED = (ast.Module, *DEFINITIONS)
 
 @dataclass(frozen=True)
 class Documents:
-    """Texts, the library and part of it each belongs to, and the source file each comes from.
+    """Texts with their libraries, parts of the libraries, and source files.
 
     Attributes
     ----------
     texts : list of str, length m
     libraries : ndarray of shape (m,), str
     parts : ndarray of shape (m,), str
-        Such as ``"scipy.stats"``.
+        Subpackages, such as ``"scipy.stats"``.
     files : ndarray of shape (m,), str
     """
 
@@ -49,8 +49,8 @@ class Documents:
 
 
 def _source_files(library: str, skipped: frozenset[str]) -> Iterator[tuple[str, Path]]:
-    """Each source file with the part of the library it belongs to."""
-    # For a top-level package this looks the folder up and imports nothing.
+    """Yield each source file after the part of the library that it belongs to."""
+    # find_spec finds the folder of a top-level package without importing it.
     root = Path(find_spec(library).origin).parent
     for file in sorted(root.rglob("*.py")):
         place = file.relative_to(root).parts
@@ -65,7 +65,7 @@ def _parse(source: str) -> ast.Module:
 
 
 def _statements(source: str) -> Iterator[ast.AST]:
-    """The module and all statements within it, without the expressions, of which most nodes are."""
+    """Yield the module and all statements in it. Expressions are skipped to save time."""
     nodes: list[ast.AST] = [_parse(source)]
     for node in nodes:
         yield node
@@ -104,7 +104,7 @@ def _collect(
 def collect_docstrings(step: int = 1) -> Documents:
     """Read the docstrings of modules, classes and functions, each distinct text once.
 
-    Those of tests, which say little, are left out.
+    Docstrings of tests are left out, because they are short.
 
     Parameters
     ----------
@@ -114,13 +114,15 @@ def collect_docstrings(step: int = 1) -> Documents:
     Returns
     -------
     Documents
-        In a fixed order for given versions of the libraries.
+        Their order is fixed for given versions of the libraries.
     """
     return _collect(_docstrings, SHARED_FOLDERS | {TESTS}, step)
 
 
 def collect_sources(step: int = 1) -> Documents:
-    """Read the sources of classes and functions, methods and tests too, each distinct text once.
+    """Read the source code of classes, functions and methods, each distinct text once.
+
+    Tests are included.
 
     Parameters
     ----------
@@ -130,6 +132,6 @@ def collect_sources(step: int = 1) -> Documents:
     Returns
     -------
     Documents
-        In a fixed order for given versions of the libraries.
+        Their order is fixed for given versions of the libraries.
     """
     return _collect(_definitions, SHARED_FOLDERS, step)

@@ -1,8 +1,8 @@
-"""Which library does a docstring belong to? From lists of texts to labels, reasons, and a file.
+"""Classify docstrings by library: from texts to predictions, explanations and a model file.
 
-The texts are the docstrings of the installed numpy, scipy and scikit-learn, so that nothing needs
-to be downloaded. First one call on the texts, beside scikit-learn's usual pipelines; then the
-algorithms of this library, each with the same rows and three epochs.
+The texts are the docstrings of the installed numpy, scipy and scikit-learn. The first part compares
+`fit_text` with scikit-learn's usual pipelines. The second part compares the algorithms of this
+library, trained on the same rows in three epochs.
 """
 
 import re
@@ -48,12 +48,12 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
 
 
 def read_texts() -> tuple[Any, Any, Any, Any]:
-    """Texts and libraries to learn from, and to test on.
+    """Return the training texts, their libraries, the test texts, and their libraries.
 
-    The docstrings of one file resemble each other, so a file goes to one side as a whole.
+    The docstrings of one file resemble each other, so all of them are in the same set.
     """
     documents = collect_docstrings()
-    # Numbers of versions would tell the library.
+    # Version numbers reveal the library, so all numbers are removed.
     texts = np.array([re.sub(r"\d+", " ", text) for text in documents.texts], dtype=object)
     folds = StratifiedGroupKFold(n_splits=4, shuffle=True, random_state=SEED)
     train, test = next(folds.split(texts, documents.libraries, documents.files))
@@ -61,7 +61,7 @@ def read_texts() -> tuple[Any, Any, Any, Any]:
 
 
 def show_call(name: str, fit: Callable[[Any, Any], Any], data: tuple[Any, Any, Any, Any]) -> Any:
-    """Print a line with the test error and the seconds of a fit; return the model."""
+    """Fit a model, print its test error and the seconds of the fit, and return the model."""
     texts, y, test_texts, y_test = data
     start = perf_counter()
     model = fit(texts, y)
@@ -72,19 +72,19 @@ def show_call(name: str, fit: Callable[[Any, Any], Any], data: tuple[Any, Any, A
 
 
 def show_answers(model: Any) -> None:
-    """Print labels of new texts with their reasons, and the strongest words of each class."""
-    print("\nNew texts, and the words that decide:")
+    """Print predictions for new texts with explanations, and the largest weights of each class."""
+    print("\nNew texts, and the words with the largest contributions:")
     for text in QUESTIONS:
         (why,) = explain_row(model, text)
         reasons = (f"{word} {by:+.2f}" for word, by in zip(why.names, why.contributions))  # noqa: B905
         print(f"  {why.label:<8}{text}\n{'':10}{', '.join([*reasons][:4])}")
-    print("\nStrongest words of each library:")
+    print("\nWords with the largest weights for each library:")
     for library, words in top_features(model, 7).items():
         print(f"  {library:<8}{', '.join(word for word, weight in words if weight > 0)}")
 
 
 def show_algorithms(model: Any, data: tuple[Any, Any, Any, Any]) -> dict[str, Any]:
-    """Print a table of the algorithms on the rows that the pipeline makes; return the models."""
+    """Print a table of the algorithms on the rows of the vectorizer, and return the models."""
     texts, y, test_texts, y_test = data
     X, X_test = (model.vectorizer_.transform(each) for each in (texts, test_texts))
     print(f"\nThe algorithms, three epochs each\n{'':<41}{'error %':>8}{'corrections':>13}")
@@ -118,9 +118,9 @@ def main() -> None:
     texts, y, _, y_test = data
     commonest = max(LIBRARIES, key=lambda library: np.sum(y == library))
     print(
-        f"{len(texts):,} texts to learn from, {len(y_test):,} to test on, of other files\n"
+        f"{len(texts):,} training texts, {len(y_test):,} test texts from other files\n"
         f"always answering {commonest}: {100 * np.mean(y_test != commonest):.2f} % errors\n\n"
-        f"From texts to a model, one call each{'':5} error %  seconds"
+        f"From texts to a model{'':20} error %  seconds"
     )
     model = show_call("fit_text(texts, y)", lambda *both: fit_text(*both, random_state=SEED), data)
     for name, fit in PIPELINES.items():
@@ -129,8 +129,8 @@ def main() -> None:
     save_model(model, MODEL)
     show_algorithms(model, data)
     print(
-        f"\nWritten: {MODEL}, which sparsemargin.load_model reads, and {PICTURE}. Next:\n"
-        "  README.md     your own texts, cells and files\n"
+        f"\nWritten: {MODEL} (read it with sparsemargin.load_model) and {PICTURE}. Next:\n"
+        "  README.md     classify your own texts, cells and files\n"
         "  make test     run the tests"
     )
 

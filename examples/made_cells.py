@@ -1,10 +1,11 @@
-"""Cells made by types, of the shapes of a real set, in files of any length.
+"""Generated single cells of several types, in h5ad files of any length.
 
-Counts are negative binomial: of each gene a mean by the type of the cell, by its batch, and by how
-many molecules were caught of it. What the shapes are was measured on pancreas cells (Baron et al.
-2016): logarithms of the genes' means spread by 2.2, of the cells' totals by 0.5, and a dispersion
-of 2. Types are the leaves of a tree: each goes its own way from its parent on some genes, and half
-of 50 types have less than 0.5 % of the cells. The notebook cells.ipynb learns from them.
+Counts have a negative binomial distribution. The mean of a gene depends on the type of the cell,
+its batch and its sequencing depth. The distributions are similar to those of pancreas cells (Baron
+et al. 2016): standard deviation 2.2 of the logarithms of the genes' means, 0.5 of the logarithms of
+the cells' totals, and dispersion 2. Types form a tree: each type differs from its family in some
+genes. With 50 types, half of them have less than 0.5 % of the cells. The notebook cells.ipynb and
+the benchmarks use these cells.
 """
 
 from dataclasses import dataclass, field
@@ -14,13 +15,15 @@ import numpy as np
 from scipy.sparse import coo_matrix, csr_matrix
 
 DISPERSION = 2.0
-LEVELS = np.exp(np.linspace(-0.8, 0.8, 5))  # of molecules caught
-BLOCK = 10_000  # cells that are made together
+# Factors of the sequencing depth.
+LEVELS = np.exp(np.linspace(-0.8, 0.8, 5))
+# Number of cells that are generated at a time.
+BLOCK = 10_000
 
 
 @dataclass
 class Tissue:
-    """Types of cells; `row_entries` is about how many genes are met in one."""
+    """Distributions of types of cells. `row_entries` is the mean number of genes with counts."""
 
     n_genes: int = 20_000
     n_types: int = 50
@@ -45,11 +48,11 @@ class Tissue:
         self.genes = [f"GENE{i + 1:05d}" for i in range(self.n_genes)]
 
     def _way(self, random, share, size):
-        """What becomes of the logarithms of some genes' means."""
+        """Return random changes of the logarithms of the means, for a share of the genes."""
         return random.normal(0, size, self.n_genes) * (random.uniform(size=self.n_genes) < share)
 
     def _scaled(self, means):
-        """Means of which a cell has about `row_entries` genes."""
+        """Scale the means so that a cell has counts of about `row_entries` genes."""
         low, high = 1e-6, 1e6
         while high / low > 1.001:
             middle = np.sqrt(low * high)
@@ -58,7 +61,7 @@ class Tissue:
         return means * low
 
     def counts(self, types, batches, random):
-        """Counts of cells, as a CSR matrix of float32."""
+        """Draw the counts of cells, a CSR matrix of float32."""
         levels = random.choice(len(LEVELS), len(types), p=[0.1, 0.2, 0.4, 0.2, 0.1])
         groups = np.stack([types, batches, levels])
         kinds, group_of = np.unique(groups, axis=1, return_inverse=True)
@@ -82,7 +85,7 @@ class Tissue:
 
 
 def _negative_binomial(mean, n_cells, random):
-    """Counts of these means: clusters come by Poisson's law, and their sizes by the logarithmic."""
+    """Draw counts with these means: a Poisson number of clusters of logarithmic sizes."""
     p = mean / (mean + DISPERSION)
     n_clusters = random.poisson(-DISPERSION * np.log1p(-p) * n_cells)
     gene = np.repeat(np.arange(len(mean), dtype=np.int32), n_clusters)
@@ -90,7 +93,7 @@ def _negative_binomial(mean, n_cells, random):
     alone = (p / -np.log1p(-p)).astype(np.float32)
     several = np.flatnonzero(random.random_sample(len(gene)) > alone[gene])
     size = np.ones(len(gene), np.float32)
-    # Of at least two: those of one are drawn again, a few times.
+    # Draw the sizes of clusters with at least two molecules. Sizes of one are drawn again.
     for _ in range(20):
         size[several] = random.logseries(p[gene[several]])
         several = several[size[several] == 1]
@@ -99,7 +102,7 @@ def _negative_binomial(mean, n_cells, random):
 
 
 def make_cells(n_cells, tissue=None, seed=0):
-    """Counts of cells, their types' names and their batches."""
+    """Return the counts of generated cells, the names of their types, and their batches."""
     tissue, random = tissue or Tissue(), np.random.RandomState(seed)
     types = random.choice(tissue.n_types, n_cells, p=tissue.shares)
     batches = random.randint(tissue.n_batches, size=n_cells)
@@ -107,7 +110,7 @@ def make_cells(n_cells, tissue=None, seed=0):
 
 
 def write_cells(path, n_cells, tissue=None, *, order="shuffled", seed=0, compression=None):
-    """Write cells to an h5ad file, a block at a time; `order` is "shuffled", "type" or "batch"."""
+    """Write generated cells to an h5ad file. `order` is "shuffled", "type" or "batch"."""
     import h5py
 
     tissue, random = tissue or Tissue(), np.random.RandomState(seed)
@@ -140,7 +143,7 @@ def write_cells(path, n_cells, tissue=None, *, order="shuffled", seed=0, compres
 
 
 def _write_frame(file, name, index, columns):
-    """A data frame as AnnData has it, of columns of categories."""
+    """Write a data frame with categorical columns in the format of AnnData."""
     frame = file.create_group(name)
     frame.attrs.update(
         {"encoding-type": "dataframe", "encoding-version": "0.2.0", "_index": "_index"}

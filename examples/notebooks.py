@@ -1,8 +1,8 @@
-"""Run the notebooks, and keep what they show; or check that they show what their code gives.
+"""Run the notebooks and store their output, or check the stored output.
 
-Pictures are kept as PNG of few colours. The check compares all printed text: numbers may differ
-by one in their last digit, and those of cells tagged "timed", which print seconds, in any way. A
-notebook whose data are not in the folder that SPARSEMARGIN_DATA names is skipped, and told.
+Figures are stored as PNG with few colours. The check compares all printed text. Numbers may differ
+by one in their last digit. Cells tagged "timed" print seconds, and their numbers may differ in any
+way. A notebook is skipped, with a message, if its data are not in the folder SPARSEMARGIN_DATA.
 
     python examples/notebooks.py [--check] [NAME ...]
 """
@@ -21,7 +21,7 @@ from PIL import Image
 
 EXAMPLES = Path(__file__).parent
 
-# The files that each notebook reads.
+# Files that each notebook reads.
 DATA = {
     "texts": "texts/trec_train.tsv.gz texts/trec_test.tsv.gz",
     "rcv1": "rcv1_subsets_topics.svm.bz2 rcv1_topics.txt",
@@ -30,24 +30,24 @@ DATA = {
     "margins": "sonar.mines sonar.rocks",
     "files_and_streams": "",
 }
-LARGEST = 400_000  # bytes of a notebook
+LARGEST = 400_000  # Largest size of a notebook in bytes.
 N_COLORS = 64
 _NUMBER = re.compile(r"(?<![\w.])[+-]?\d[\d,]*(?:\.\d+)?")
 
 
 def missing(name):
-    """The files that a notebook needs and that are not there."""
+    """Return the data files of a notebook that are missing."""
     folder = os.environ.get("SPARSEMARGIN_DATA")
     return [f for f in DATA[name].split() if not (folder and Path(folder, f).exists())]
 
 
 def read(name):
-    """A notebook as it is stored."""
+    """Read a stored notebook."""
     return nbformat.read(EXAMPLES / f"{name}.ipynb", as_version=4)
 
 
 def executed(name):
-    """A notebook, run from its first cell to its last in a process of its own."""
+    """Run a notebook in a new process, and return it with its output."""
     notebook = read(name)
     for cell in notebook.cells:
         if cell.cell_type == "code":
@@ -57,7 +57,7 @@ def executed(name):
         variable: os.pathsep.join(filter(None, [folder, os.environ.get(variable)]))
         for variable, folder in first.items()
     }
-    # Contestants run on one thread each, whatever else the machine does.
+    # All compared classifiers use one thread, so that their times are comparable.
     environment |= dict.fromkeys(["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"], "1")
     client = NotebookClient(notebook, timeout=300, resources={"metadata": {"path": EXAMPLES}})
     client.execute(env=environment)
@@ -69,7 +69,7 @@ def executed(name):
 
 
 def _kept(cell):
-    """What is stored of a cell's outputs: all text in one, pictures of few colours."""
+    """Return the outputs of a cell for storage: one text, and figures with few colours."""
     streams = [each for each in cell.outputs if each.output_type == "stream"]
     text = "".join(each.text for each in streams)
     if "Traceback (most" in text or any(each.name == "stderr" for each in streams):
@@ -85,7 +85,7 @@ def _kept(cell):
 
 
 def printed(notebook):
-    """What each code cell printed, with its id and whether it prints times."""
+    """Yield the id of each code cell, whether it prints times, and its printed text."""
     for cell in notebook.cells:
         if cell.cell_type == "code":
             told = [o.get("text") or o.get("data", {}).get("text/plain", "") for o in cell.outputs]
@@ -93,7 +93,7 @@ def printed(notebook):
 
 
 def differences(stored, given):
-    """A line for each cell that printed something else than is stored."""
+    """Yield a message for each cell whose output differs from the stored one."""
     for (ident, timed, before), (_, _, now) in zip(printed(stored), printed(given), strict=True):
         shapes = [re.sub(r"[\s-]+", " ", _NUMBER.sub("#", text)) for text in (before, now)]
         numbers = zip(*map(_NUMBER.findall, (before, now)), strict=False)

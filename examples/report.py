@@ -1,4 +1,4 @@
-"""What notebooks share: their looks, their tables, and the calls they set side by side."""
+"""Plot style, tables and compared classifiers of the notebooks."""
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,25 +13,25 @@ from sklearn.svm import LinearSVC
 from sparsemargin import fit_csr
 from sparsemargin.plotting import theme
 
-# There `papers` is, which an installed package lacks.
+# The package `papers` is in the project's folder; it is not installed.
 sys.path.append(str(Path(__file__).parents[1]))
 
-# A theme lasts as long as its context.
+# Keeps the context of the theme open until the notebook ends.
 _kept = ExitStack()
 
 
 def begin() -> None:
-    """Draw all pictures from here on in the light theme of `sparsemargin.plotting`."""
+    """Use the light theme of `sparsemargin.plotting` for all figures that follow."""
     _kept.enter_context(theme("light"))
 
 
 def show_table(columns: Mapping[str, str], rows: Iterable[Sequence[Any]]) -> None:
-    """Print rows under their headers, the first column to the left, the others to the right.
+    """Print a table. The first column is aligned to the left, the others to the right.
 
     Parameters
     ----------
     columns : dict of str to str
-        By header the format specification of the values below it, such as ``".2%"``.
+        Format specification of each column, such as ``".2%"``, by its header.
     rows : iterable of sequences
         One value for each column.
     """
@@ -42,7 +42,7 @@ def show_table(columns: Mapping[str, str], rows: Iterable[Sequence[Any]]) -> Non
 
 
 def calls() -> dict[str, Callable[[Any, Any], Any]]:
-    """Return what a user would call with X and y, ours and scikit-learn's, by name."""
+    """Return functions of X and y that fit the compared classifiers, by name."""
     return {
         "fit_csr(X, y)": partial(fit_csr, random_state=0),
         "LinearSVC()": LinearSVC(random_state=0).fit,

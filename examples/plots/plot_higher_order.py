@@ -1,14 +1,14 @@
 """
-Higher-order Perceptrons, with a margin and without
-===================================================
+Higher-order Perceptrons with and without a margin
+==================================================
 
-With ``alpha`` a Higher-order Perceptron corrects where the margin is small, too, and not at
-mistakes alone. It makes more corrections, and needs fewer epochs; p says whether few features
-decide or many.
+With ``alpha``, a Higher-order Perceptron also corrects on rows with a small margin, not only on
+mistakes. It makes more corrections and needs fewer epochs. A large p suits few informative
+features.
 """
 
 # %%
-# 50 of 500 features decide. ``alpha=None`` is the paper's algorithm, 0.9 is the default.
+# 50 of 500 features are informative. ``alpha=None`` is the paper's algorithm, 0.9 is the default.
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.stats import sem
@@ -22,7 +22,7 @@ X, y, X_test, y_test, _ = make_ho_target(random_state=0)
 
 
 def errors_by_epoch(model, seed):
-    """Test error in percent after each of five epochs, every one in a new order of the rows."""
+    """Return the test error in percent after each of five epochs with new random orders."""
     model, random = clone(model), np.random.RandomState(seed)
     errors = []
     for _ in range(5):
@@ -32,8 +32,8 @@ def errors_by_epoch(model, seed):
 
 
 # %%
-# For both values of p, the margin lowers the test error after the same number of epochs. Three runs
-# each in different orders; bars are the standard errors of their means.
+# For both values of p, the margin lowers the test error after the same number of epochs. Each curve
+# is the mean of three runs with different orders of the rows. Bars are standard errors.
 for p in (2, 7):
     for alpha in (None, 0.9):
         model = HigherOrderPerceptron(p=p, alpha=alpha)

@@ -1,15 +1,14 @@
 """
-How sure is a classifier?
-=========================
+Distribution of margins
+=======================
 
-Accuracy counts the rows on the right side. The *margin* of a row says how far on that side it
-lies, and its distribution shows at one glance what a smaller ``alpha`` buys: ALMA goes on
-correcting rows that are right by too little, and its curve moves to the right. These are
-Figures 3 to 5 of Gentile (2001).
+The *margin* of a row is its distance from the decision boundary, positive if the prediction is
+correct. With a smaller ``alpha``, ALMA also corrects on rows with a small positive margin, so its
+curve moves to the right. These are Figures 3 to 5 of Gentile (2001).
 """
 
 # %%
-# The target depends on 3 of 300 features, which is where a large p is at home.
+# The labels depend on 3 of 300 features, so a large p is suitable.
 import matplotlib.pyplot as plt
 
 from sparsemargin import ALMAClassifier, PNormPerceptron
@@ -27,8 +26,8 @@ for model in models.values():
     model.fit(X, y)
 
 # %%
-# Each curve tells which share of the test rows has at most that margin. Where it crosses the
-# line at 0 is the test error: rows further to the left are on the wrong side.
+# Each curve shows the share of the test rows whose margin is at most x. Its value at 0 is the test
+# error.
 display = MarginDistributionDisplay.from_estimator(models, X_test, y_test)
 display.ax_.set_title("Margins on 1000 test rows")
 plt.show()

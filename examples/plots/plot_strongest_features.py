@@ -1,13 +1,13 @@
 """
-What has a linear model learned?
-================================
+Features with the largest weights
+=================================
 
-Each class of a linear model is a vector of weights, and its largest entries say what the model goes
-by. Bars to the right speak for the class, hatched ones to the left against it.
+A linear model has a vector of weights for each class. Bars to the right show features that support
+the class, hatched bars to the left features that speak against it.
 """
 
 # %%
-# Some sentences on three sports, as a matrix of words.
+# Convert sentences about three sports to a matrix of words.
 import matplotlib.pyplot as plt
 from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -37,7 +37,7 @@ vectorizer = TfidfVectorizer(stop_words="english")
 X = vectorizer.fit_transform(texts)
 
 # %%
-# Names come from the vectorizer, or from the columns of a data frame by themselves.
+# The names come from the vectorizer. For a DataFrame, the columns have the names.
 model = ALMAClassifier(max_iter=20, random_state=0).fit(X, sports)
 StrongestFeaturesDisplay.from_estimator(
     model, feature_names=vectorizer.get_feature_names_out(), top=8

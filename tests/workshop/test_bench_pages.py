@@ -62,11 +62,11 @@ def test_pages_have_the_tables_of_the_stored_figures(tmp_path):
         text = page.read_text()
         assert on_page
         assert markdown_tables.fill(text, on_page) == text
-    told = probabilities, tables.TEXT_GUIDE.with_name("probabilities.md")
-    for of, page in (scale, scale.PAGE), (tables, tables.TEXT_GUIDE), told:
-        folder = tmp_path / of.__name__
+    for modules, page in ((scale,), scale.PAGE), ((tables, probabilities), tables.ACCURACY):
+        folder = tmp_path / page.stem
         folder.mkdir()
-        of.draw_pictures(folder)
+        for module in modules:
+            module.draw_pictures(folder)
         drawn = sorted(f"/pictures/{path.name}" for path in folder.glob("*.svg"))
         assert sorted(re.findall(r"\{image\} (/pictures\S+)", page.read_text())) == drawn
     scale.write(tmp_path / "scale.json", parts := scale.read(scale.FIGURES))
@@ -104,12 +104,12 @@ def test_headline_agrees_with_the_stored_figures():
 def test_chart_and_table_of_texts_match_the_figures(tmp_path, monkeypatch):
     kept = json.loads(texts.FIGURES.read_text())
     monkeypatch.setattr(texts, "PICTURES", tmp_path)
-    for name, table in {"README": "texts", "TEXT_GUIDE": "texts-apart"}.items():
+    for name, table in {"README": "texts", "ACCURACY": "texts-apart"}.items():
         page = tmp_path / name
         page.write_text(f"<!-- table {table} -->\n<!-- end of table {table} -->\n")
         monkeypatch.setattr(texts, name, page)
     texts.show(kept)
-    for name in "README", "TEXT_GUIDE":
+    for name in "README", "ACCURACY":
         assert (tmp_path / name).read_text().strip() in getattr(tables, name).read_text()
     for ground in ("light", "dark"):
         name = f"texts-{ground}.svg"

@@ -180,12 +180,11 @@ def test_dense_rows_are_measured_with_and_without_centering(monkeypatch):
     report = defaults.dense(Namespace(rounds=1))
     rendered = tables.render(tables.select({"dense": part_of(report)}))
     assert len(report["logs"]) == 45
-    for name, second in ("logs", "centred"), ("few", "standardised"):
-        assert f"as they are; {second}" in rendered[name]
-        lines = re.findall(r"^\| `.*", rendered[name], re.M)
-        assert len(lines) == len({each["contestant"] for each in report[name]})
-        error = next(each["error"] for each in report[name] if each["values"] == second)
-        assert f"; {error:.1f} |" in lines[0]
+    assert "as they are; standardised" in rendered["few"]
+    lines = re.findall(r"^\| `.*", rendered["few"], re.M)
+    assert len(lines) == len({each["contestant"] for each in report["few"]})
+    error = next(each["error"] for each in report["few"] if each["values"] == "standardised")
+    assert f"; {error:.1f} |" in lines[0]
 
 
 @depth.long
@@ -195,7 +194,6 @@ def test_genotypes_are_measured_for_each_seed(monkeypatch):
     report = defaults.genotypes(Namespace(quick=True))
     assert [entry["of"] for entry in report["genotypes"]] == ["seed 0", "seed 1"]
     assert all(70 < entry["accuracy"] < entry["auc"] for entry in report["genotypes"])
-    assert set(tables.render(tables.select({"genotypes": part_of(report)}))) == {"genotypes"}
 
 
 @pytest.mark.skipif(not timing.STATUS.exists(), reason="the system doesn't tell peaks")
