@@ -13,7 +13,8 @@ number of epochs on all sets.
 fastText and Vowpal Wabbit are left out if they are not installed.
 
 The figures of all sets are kept in texts.json next to this file. The chart of the README, on a
-light and on a dark background, and its table are made from them. `--chart` makes them again from
+light and on a dark background, and the tables of texts in docs/guide/measurements.md are made from
+them. `--chart` makes them again from
 the kept figures without measuring.
 
     python benchmarks/texts.py [--splits 4] [--sets sms trec6 ...] [--chart]
@@ -41,7 +42,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedGroupKFold, StratifiedShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
-from tables import ACCURACY, README, measured_on
+from tables import ACCURACY, measured_on
 from threadpoolctl import threadpool_limits
 from timing import FOLDER, machine, replace_text
 
@@ -218,7 +219,7 @@ SMALL = {
     "polarity": "film reviews", "languages": "17 languages",
 }  # fmt: skip
 OURS = "fit_text"
-#: Mentioned in the README only.
+#: Rows of the first table only.
 OUTDONE = (
     "fit_text, words alone", "LinearSVC()", "LinearSVC(), words and pairs, tuned",
     "LogisticRegression()", "sparsemargin.text, LinearSVC(), words and pairs",
@@ -293,7 +294,7 @@ def draw(figures):
 
 
 def show(kept):
-    """Draw the chart, and fill in the tables of the README and of the page on accuracy."""
+    """Draw the chart, and fill in the tables of the page on accuracy."""
     for ground in ("light", "dark"):
         path = PICTURES / f"texts-{ground}.svg"
         # The hash salt makes the same figures give the same bytes.
@@ -301,8 +302,8 @@ def show(kept):
             draw(kept["sets"]).savefig(path, metadata={"Date": None})
         print(f"written: {path.name}, {path.stat().st_size / 1000:.0f} KB")
     measured = measured_on(kept["machine"])
-    fill_page(README, {"texts": f"{table(kept['sets'])}\n\n{measured}"})
-    fill_page(ACCURACY, {"texts-apart": f"{whole_table(kept['sets'])}\n\n{measured}"})
+    tables = {"texts": table, "texts-apart": whole_table}
+    fill_page(ACCURACY, {name: f"{f(kept['sets'])}\n\n{measured}" for name, f in tables.items()})
 
 
 def main():

@@ -73,7 +73,7 @@ def test_examples_of_the_pages(page, tmp_path, monkeypatch):
 def test_documentation_has_at_most_30000_words():
     # Words are counted as by `wc -w`, including numbers, code and the lines of tables.
     assert sum(len(page.read_text().split()) for page in PAGES) <= 30_000
-    assert len((ROOT / "README.md").read_text().splitlines()) <= 150
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 120
 
 
 def anchors(page):
