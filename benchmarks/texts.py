@@ -14,8 +14,7 @@ fastText and Vowpal Wabbit are left out if they are not installed.
 
 The figures of all sets are kept in texts.json next to this file. The chart of the README, on a
 light and on a dark background, and the tables of texts in docs/guide/measurements.md are made from
-them. `--chart` makes them again from
-the kept figures without measuring.
+them. `--chart` makes them again from the kept figures without measuring.
 
     python benchmarks/texts.py [--splits 4] [--sets sms trec6 ...] [--chart]
 """

@@ -666,8 +666,8 @@ def test_first_error_stops_training(n_jobs):
 
 
 @pytest.mark.parametrize(("how", "words"), [
-    ({"memory_limit": "200M"}, "memory_limit must be an integer from 1 to .* got '200M'"),
-    ({"memory_limit": 0}, "memory_limit must be an integer from 1 to .* got 0"),
+    ({"memory_limit": "200M"}, "memory_limit must be an integer of at least 1, got '200M'"),
+    ({"memory_limit": 0}, "memory_limit must be an integer of at least 1, got 0"),
     ({"memory_limit": 10, "algo": "arow"}, "1 features take .* more than memory_limit=10"),
     ({"init_model": "news.model"}, "init_model='news.model' is a path.*load_model"),
 ])  # fmt: skip
