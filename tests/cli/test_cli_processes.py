@@ -384,7 +384,7 @@ def test_full_disk_saves_the_model_elsewhere(folder, tmp_path):
     args = "train", folder / "train.svm", "-o", "b.model", "--algo", "pnorm", "--p", 3, "-q"
     started = process(*args, start=("-c", FULL_BUT_FOR_SPARE), cwd=tmp_path)
     _, told = finish(started, code=1)
-    assert "b.model: No space left on device. Free some space, or write elsewhere" in told
+    assert "b.model: No space left on device. Free some space, or name another folder" in told
     (aside,) = spare.glob("*-b.model")
     assert f"The model was saved in {aside} instead." in told
     assert aside.read_bytes() == (folder / "a.model").read_bytes()

@@ -277,7 +277,7 @@ def test_train_command_uses_a_cluster(command, paths, tmp_path):
         expected = fit_distributed(paths, max_iter=max_iter, **HOW)
         assert_same(sparsemargin.load_model(tmp_path / "a.model"), expected)
     told = run(*command, "--algo", "alma", "--resume").stderr
-    assert "is trained for all 5 epochs" in told
+    assert "has been trained for all 5 epochs" in told
     assert "Pass more --epochs" in told
     command += ["--algo", "pnorm", "--epochs", "99", "--mixes-per-epoch", "1"]
     run(*command)

@@ -184,7 +184,7 @@ def test_explain_command_rejects_models_without_weights(tmp_path, monkeypatch):
     save_model(PNormPerceptron(kernel="rbf").fit(*load_svmlight("rows.svm")), "a.model")
     for options, code, words in [
         (["--explain"], 1, "one with kernel='linear' has weights"),
-        (["--explain", "--scores"], 2, "--scores, --proba and --explain print different lines"),
+        (["--explain", "--scores"], 2, "--scores, --proba and --explain can't be combined"),
         (["--dictionary", "words"], 2, "the features that --explain prints"),
     ]:
         result = run("predict", "a.model", "rows.svm", "-o", "out", *options, code=code)

@@ -712,7 +712,7 @@ def test_full_disk_keeps_the_old_text_model(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", full)
     for options in [], ["--epochs", "2", "--cache", tmp_path / "rows"]:
         told = run("train", path, "-o", tmp_path / "a.model", *options, code=1).stderr
-        assert "No space left on device. Free some space, or write elsewhere" in told
+        assert "No space left on device. Free some space, or name another folder" in told
         assert {each.name: each.read_bytes() for each in tmp_path.iterdir()} == before
 
 
