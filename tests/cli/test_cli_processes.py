@@ -107,9 +107,8 @@ def test_closed_standard_output_matters_only_if_used(folder, tmp_path):
     closed["preexec_fn"] = lambda: os.close(1)
     for command in "predict a.model test.svm", "inspect a.model", "info a.model":
         _, error = finish(process(*command.split(), **closed), code=1)
-        assert (
-            error == "Error: Bad file descriptor. The stream is closed. Open it, or name a file.\n"
-        )
+        told = "Bad file descriptor. The stream is closed. Open it, or name a file.\n"
+        assert error == f"Error: {told}"
 
 
 @pytest.mark.parametrize("name", ["-", "/dev/stdout", "/dev/fd/1", "link", "pipe"])

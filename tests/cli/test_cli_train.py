@@ -203,9 +203,7 @@ def test_progress_lines_and_json_report_the_figures():
     assert train("train.svm -o a.model --quiet --epochs 3").output == ""
     Path("noisy.svm").write_text("1 1:1\n2 1:1\n" * 20)
     told = train("noisy.svm -o a.model --algo margin --epochs until").stderr
-    assert re.search(
-        "epochs +[0-9]{1,2}, because the number of corrections no longer decreased", told
-    )
+    assert re.search("epochs +[0-9]{1,2}, because the number of corrections no longer decr", told)
     assert re.search("corrections +[0-9,]+, [0-9,]+ in the last epoch", told)
     told = train("noisy.svm -o a.model --algo perceptron --epochs until").stderr
     assert re.search("epochs +1,000, the maximum. Pass fewer --epochs, or --early-st", told)
