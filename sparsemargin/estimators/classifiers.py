@@ -17,7 +17,6 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin._engine.fitting.threads import interruptible, uninterrupted
-from sparsemargin._engine.messages import warn_user
 from sparsemargin.estimators import validation as given
 from sparsemargin.estimators.coefficients import CoefficientMixin
 from sparsemargin.estimators.docstrings import docstring_for, without_weights
@@ -194,13 +193,10 @@ class Classifier(ClassifierMixin, BaseEstimator, CoefficientMixin, ProbabilityMi
         RuntimeError
             As for `fit`.
         """
-        had_probabilities = self.state is not None and self.state.tells_probabilities
         with self._all_or_nothing() if self.state is None else nullcontext():
             if self.state is None:
                 self.check_parameters()
             self.train_once(self.next_training_set(X, y, classes, sample_weight))
-        if had_probabilities and not self.fitted.tells_probabilities:
-            warn_user(self.fitted.why_no_probabilities(type(self).__name__))
         return self
 
     def next_training_set(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> TrainingSet:

@@ -12,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sparsemargin._checks import check_choice
+from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.state import require
 from sparsemargin.estimators.auto import fit_rows
 from sparsemargin.estimators.classifiers import CLASSIFIERS, as_classifier
@@ -195,6 +196,7 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
         texts, y, sample_weight = self._training_texts(X, y, sample_weight)
         if hasattr(self, "pipeline_"):
             rows, before = self.vectorizer_.transform(texts), self.classifier_.fitted
+            had_probabilities = before.tells_probabilities
             classes = self._take_new_classes(y, classes)
             try:
                 self.classifier_.partial_fit(rows, y, classes, sample_weight)
@@ -202,6 +204,9 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
                 if self.classifier_.fitted.classes is not before.classes:
                     self.classifier_.restore(before)
                 raise
+            after = self.classifier_.fitted
+            if had_probabilities and not after.tells_probabilities:
+                warn_user(after.why_no_probabilities(type(self).__name__))
             if len(getattr(self.vectorizer_, "terms_", range(_MOST_NAMES))) < _MOST_NAMES:
                 names_of_terms(self.vectorizer_, texts)
             return self

@@ -363,7 +363,7 @@ def test_single_label_methods_reject_multilabel_targets():
     for wrong in {}, {"top_k": 1, "threshold": 0.0}:
         with pytest.raises(ValueError, match="Pass top_k alone, or call predict"):
             model.predict_labels(X, **wrong)
-    with pytest.raises(ValueError, match="top_k must be an integer from 1"):
+    with pytest.raises(ValueError, match="top_k must be an integer of at least 1"):
         model.predict_labels(X, top_k=0)
 
 

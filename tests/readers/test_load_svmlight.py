@@ -281,7 +281,7 @@ def test_first_error_is_reported_with_its_line(corpus, tmp_path, monkeypatch, n_
         ({"dtype": int}, "dtype must be"),
         ({"zero_based": 1}, "zero_based must be True, False or 'auto', got 1"),
         ({"multilabel": "no"}, "multilabel must be True or False"),
-        ({"n_features": 0}, "n_features must be an integer from 1"),
+        ({"n_features": 0}, "n_features must be an integer of at least 1"),
         ({"hash_bits": 32}, "hash_bits must be an integer from 1 to 31"),
         ({"hash_bits": 3, "n_features": 8}, "n_features=8 and hash_bits=3 exclude each other"),
         ({"n_jobs": 0}, "n_jobs must be a whole number but 0"),
