@@ -56,8 +56,9 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
     ----------
     text : str or list of str, default=None
         Column of a table that holds the texts, for a pandas or polars DataFrame, a pyarrow Table or
-        a Hugging Face Dataset. The texts of several columns are joined. Other columns have no
-        effect. None: X is a collection of texts.
+        a Hugging Face Dataset. The texts of several columns are joined by line ends. Other columns
+        have no effect. None: X is a collection of texts. A list or Series of texts is accepted in
+        any case.
     algo : str, default=None
         Name of the algorithm, as for `fit_csr`. None: the default for the features.
     features : {"auto", "words", "hashed"} or vectorizer, default="auto"
