@@ -1,7 +1,7 @@
 """Classify docstrings by library: from texts to predictions, explanations and a model file.
 
 The texts are the docstrings of the installed numpy, scipy and scikit-learn. The first part compares
-`fit_text` with scikit-learn's usual pipelines. The second part compares the algorithms of this
+`fit_text` with pipelines of words and bigrams. The second part compares the algorithms of this
 library, trained on the same rows in three epochs.
 """
 
@@ -18,7 +18,7 @@ from sklearn.model_selection import StratifiedGroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
-from sparsemargin import fit_csr, fit_text, save_model
+from sparsemargin import fit_csr, fit_text, save_model, text
 from sparsemargin.evaluation import explain_row, top_features
 from sparsemargin.plotting import MarginDistributionDisplay, theme
 
@@ -30,11 +30,13 @@ QUESTIONS = (
     "Return a view of the array with its axes transposed.",
 )
 
+# All pipelines use the TF-IDF of words and bigrams.
+BIGRAMS = {"ngram_range": (1, 2), "sublinear_tf": True}
 PIPELINES = {
-    f"TfidfVectorizer(), {type(classifier).__name__}()": make_pipeline(
-        TfidfVectorizer(), classifier
-    ).fit
-    for classifier in (LinearSVC(), SGDClassifier(random_state=SEED), LogisticRegression())
+    "scikit-learn, LinearSVC": (TfidfVectorizer(**BIGRAMS), LinearSVC()),
+    "sparsemargin.text, LinearSVC": (text.TfidfVectorizer(**BIGRAMS), LinearSVC()),
+    "scikit-learn, SGDClassifier": (TfidfVectorizer(**BIGRAMS), SGDClassifier(random_state=SEED)),
+    "scikit-learn, LogisticRegression": (TfidfVectorizer(**BIGRAMS), LogisticRegression()),
 }
 ALGORITHMS: dict[str, dict[str, Any]] = {
     "Perceptron": {"algo": "perceptron"},
@@ -54,7 +56,7 @@ def read_texts() -> tuple[Any, Any, Any, Any]:
     """
     documents = collect_docstrings()
     # Version numbers reveal the library, so all numbers are removed.
-    texts = np.array([re.sub(r"\d+", " ", text) for text in documents.texts], dtype=object)
+    texts = np.array([re.sub(r"\d+", " ", each) for each in documents.texts], dtype=object)
     folds = StratifiedGroupKFold(n_splits=4, shuffle=True, random_state=SEED)
     train, test = next(folds.split(texts, documents.libraries, documents.files))
     return texts[train], documents.libraries[train], texts[test], documents.libraries[test]
@@ -74,10 +76,10 @@ def show_call(name: str, fit: Callable[[Any, Any], Any], data: tuple[Any, Any, A
 def show_answers(model: Any) -> None:
     """Print predictions for new texts with explanations, and the largest weights of each class."""
     print("\nNew texts, and the words with the largest contributions:")
-    for text in QUESTIONS:
-        (why,) = explain_row(model, text)
+    for question in QUESTIONS:
+        (why,) = explain_row(model, question)
         reasons = (f"{word} {by:+.2f}" for word, by in zip(why.names, why.contributions))  # noqa: B905
-        print(f"  {why.label:<8}{text}\n{'':10}{', '.join([*reasons][:4])}")
+        print(f"  {why.label:<8}{question}\n{'':10}{', '.join([*reasons][:4])}")
     print("\nWords with the largest weights for each library:")
     for library, words in top_features(model, 7).items():
         print(f"  {library:<8}{', '.join(word for word, weight in words if weight > 0)}")
@@ -123,8 +125,8 @@ def main() -> None:
         f"From texts to a model{'':20} error %  seconds"
     )
     model = show_call("fit_text(texts, y)", lambda *both: fit_text(*both, random_state=SEED), data)
-    for name, fit in PIPELINES.items():
-        show_call(name, fit, data)
+    for name, steps in PIPELINES.items():
+        show_call(name, make_pipeline(*steps).fit, data)
     show_answers(model)
     save_model(model, MODEL)
     show_algorithms(model, data)

@@ -101,7 +101,7 @@ def test_demo_compares_text_classifiers_and_algorithms(tmp_path):
     (first, ours), (_, theirs), *_ = errors
     assert first == "fit_text(texts, y)"
     assert float(ours) < float(theirs)
-    assert len(errors) == 11
+    assert len(errors) == 12
     assert all(0 < float(error) < guess / 2 for _, error in errors)
     assert re.findall(r"^  (numpy|scipy|sklearn)", answers, re.MULTILINE)[:3] == [
         "sklearn", "scipy", "numpy"
