@@ -116,8 +116,9 @@ class JointLoop(LinearLoop):
 
 def cut_vectors(space, n_threads):
     """Split the vectors into ranges of about equal work, one for each thread, assuming that each
-    vector is corrected as often as so far. Ranges are multiples of the SIMD width."""
-    least = 8 if space.n_vectors > FEW_VECTORS else 1
+    vector is corrected as often as so far. Ranges are multiples of the SIMD width, unless that
+    would leave more than half of the threads without a vector."""
+    least = 8 if space.n_vectors > max(FEW_VECTORS, 4 * n_threads) else 1
     corrected = space.per_vector("corrections") / max(space.trials, 1)
     work = np.cumsum(1.0 + CORRECTION * corrected)
     ends = np.append(np.arange(least, space.n_vectors, least), space.n_vectors)
