@@ -2,9 +2,14 @@
 memory that two threads write at the same time; see README.md."""
 
 import warnings
+from contextlib import ExitStack
 from itertools import product
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from unittest.mock import patch
 
 from problems.lives import BLOCKS, LIMITS, THREADS, classifier, lowered, rows
+from sparsemargin import fit_text
 from sparsemargin.models import ALGORITHMS
 from sparsemargin.models.parameters import declarations
 
@@ -27,6 +32,22 @@ def main() -> None:
                 model = classifier(algo, hypothesis=name, n_jobs=N_THREADS).fit(X, y)
                 model.partial_fit(X, y).decision_function(X)
         print(f"{algo}, {n_classes} classes, {dtype}", flush=True)
+    from_files()
+    print("files of texts", flush=True)
+
+
+def from_files() -> None:
+    """Train on a file of texts. Threads share the vectors while others vectorize texts, write the
+    row cache and name the columns."""
+    with TemporaryDirectory() as folder, lowered({THREADS}), ExitStack() as stack:
+        for name, value in (
+            ("files.sources.BLOCK_BYTES", 500),
+            ("readers.texts._ENOUGH_CHARACTERS", 1),
+        ):
+            stack.enter_context(patch(f"sparsemargin.{name}", value))
+        path = Path(folder, "texts.tsv")
+        path.write_text("".join(f"{i % 5}\tword{i % 7} other{i % 5} {i}\n" for i in range(300)))
+        fit_text(path, n_jobs=N_THREADS, max_iter=2, random_state=0)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ import stat
 import warnings
 import zlib
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
 from hashlib import blake2b
@@ -143,7 +144,8 @@ def write_cache(
     block. The returned cache stays valid if its file is replaced later.
     """
     with unnamed() if path is None else replacing(path, made_from) as file:
-        with ArchiveWriter(file) as archive:
+        # Blocks are written while the consumer works.
+        with ArchiveWriter(file) as archive, ThreadPoolExecutor(1) as writer:
             archive.document(CACHE_DOCUMENT, {
                 "version": _VERSION, "identity": identity, "dtype": np.dtype(dtype).name,
                 "multilabel": multilabel,
@@ -151,13 +153,13 @@ def write_cache(
             n_rows: list[int] = []
             n_columns, n_entries, lowest, highest = 0, 0, LARGEST_INDEX, -1
             for rows in blocks:
-                for name, array in zip(_names(len(n_rows), multilabel), rows.arrays, strict=True):
-                    archive.array(name, array)
+                written = writer.submit(_write, archive, _names(len(n_rows), multilabel), rows)
                 n_rows.append(rows.n_rows)
                 n_entries += len(rows.data)
                 n_columns = max(n_columns, int(rows.indices.max(initial=-1)) + 1)
                 lowest, highest = min(lowest, rows.lowest), max(highest, rows.highest)
                 yield rows
+                written.result()  # the next block may replace this one in memory
             raw = json.dumps(table.texts).encode("ascii")
             archive.array(_TEXTS, np.frombuffer(raw, np.uint8))
             archive.array(_NUMBERS, np.array(table.numbers, np.float64))
@@ -168,6 +170,11 @@ def write_cache(
         file.flush()
         file.seek(0)
         return RowCache.read("(temporary)" if path is None else os.fsdecode(path), file)
+
+
+def _write(archive: ArchiveWriter, names: list[str], rows: LabelledRows) -> None:
+    for name, array in zip(names, rows.arrays, strict=True):
+        archive.array(name, array)
 
 
 class RowCache:

@@ -31,7 +31,9 @@ def hold_out_rows(learner: Learner, labels: StreamLabels, cache: RowCache, n_epo
     block = _sampled(cache)
     rows, targets = block.with_columns(fitted.space.n_features), labels.targets_of(block)
     fitted.n_iter = float(n_epochs)  # the largest number of epochs of the similar models
-    task = learner.make_task(rows, targets, None, progress=None, distinct=True)
+    task = learner.make_task(
+        rows, targets, None, progress=None, distinct=True, n_threads=learner.n_threads()
+    )
     seed = 0 if learner.shuffle else None
     learner.hold_out(task, Beginning(NO_ROWS, fitted.classes, fitted.form), seed)
 

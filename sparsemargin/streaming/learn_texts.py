@@ -67,7 +67,9 @@ def learn_documents(
     sources = open_sources(path)
     n_features = getattr(vectorizer, "n_columns", vectorizer.n_features)
     options = with_cache_path(options, sources)
-    if automatic and options.init_model is None and _bytes_of(sources) <= _MOST_BYTES:
+    # With a given algorithm, the first texts select nothing.
+    automatic &= options.algo is None and options.init_model is None
+    if automatic and _bytes_of(sources) <= _MOST_BYTES:
         options = replace(options, least_epochs=_LEAST_EPOCHS)
     options = replace(options, of_texts=has_default_terms(vectorizer))
     corpus = DocumentCorpus(sources, how, vectorizer, n_features, n_threads)

@@ -243,9 +243,14 @@ class Run:
         kept = learner.fitted.progress
         if self.epoch > 1 and kept is not None:  # the model has been trained on all rows before
             kept.spoiled, kept = True, None
+        # While rows are read for the first time, half of the threads train.
+        n_threads = learner.n_threads()
+        if block.first_row is None:  # the block is not from the cache
+            n_threads = -(-n_threads // 2)
         task = learner.make_task(
-            rows, targets, None, first_row=self.first_row + first_row, progress=kept, distinct=True
-        )
+            rows, targets, None, first_row=self.first_row + first_row, progress=kept, distinct=True,
+            n_threads=n_threads,
+        )  # fmt: skip
         if self.epoch == 1 and self.rows < self.n_counted:
             learner.fitted.skip_outputs(task)
         with naming_bad_rows(rows, first_row):

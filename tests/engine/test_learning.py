@@ -29,6 +29,7 @@ from sparsemargin import (
     SecondOrderPerceptron,
 )
 from sparsemargin._engine.first_order import gram_loop as gram
+from sparsemargin._engine.first_order import linear_loop
 from sparsemargin._engine.fitting import certificate, protocol, threads
 from sparsemargin._engine.fitting import epochs as learning
 from sparsemargin._engine.matrix import loop as matrix_loop
@@ -131,6 +132,22 @@ def test_threads_and_parts_of_epochs_change_no_bit(
         model = estimator(n_jobs=n_jobs, **params).fit(X, y)
         assert_same_model(model, alone)
         assert_same_model(model.partial_fit(X, y), later)
+
+
+@pytest.mark.parametrize(
+    ("n_vectors", "n_threads", "n_ranges"),
+    [(3, 2, 2), (3, 8, 3), (8, 8, 8), (16, 4, 4), (20, 2, 2), (20, 8, 8), (93, 4, 4), (93, 16, 12)],
+)
+def test_every_thread_has_vectors_if_there_are_enough(n_vectors, n_threads, n_ranges):
+    space = SimpleNamespace(
+        n_vectors=n_vectors, trials=0, per_vector=lambda name: np.zeros(n_vectors)
+    )  # fmt: skip
+    ranges = linear_loop.cut_vectors(space, n_threads)
+    assert len(ranges) == n_ranges
+    assert [i for first, last in ranges for i in range(first, last)] == [*range(n_vectors)]
+    # A task with few multiplications uses fewer threads.
+    least = threads.PRODUCTS_PER_THREAD
+    assert [threads.threads_worth(8, n) for n in (1, least, 3 * least, 99 * least)] == [1, 1, 3, 8]
 
 
 def test_no_call_runs_after_ctrl_c_at_the_start_of_a_thread(monkeypatch):

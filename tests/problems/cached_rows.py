@@ -46,7 +46,7 @@ def write_cache(path, blocks, dtype="f8", multilabel=False, identity=IDENTITY):
 
 
 def writing(path, blocks, dtype="f8", multilabel=False, identity=IDENTITY):
-    """Yield the blocks as rows, each after it has been written."""
+    """Yield the blocks as rows, each while it is written."""
     rows = (
         LabelledRows(*block, lowest=3 if i else 1, highest=9 if i else 2**40)
         for i, block in enumerate(blocks)

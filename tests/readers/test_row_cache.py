@@ -3,6 +3,7 @@
 import gc
 import os
 import re
+import threading
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -21,6 +22,7 @@ from problems.cached_rows import (
     write_cache,
     writing,
 )
+from sparsemargin.files.archive import ArchiveWriter
 from sparsemargin.readers import row_cache
 from sparsemargin.readers.row_cache import (
     RowCache,
@@ -65,6 +67,20 @@ def test_row_cache_round_trip_is_bitwise_equal(dtype, multilabel, path):
             "n_columns": max((block[1].max() + 1 for block in blocks if len(block[1])), default=0),
             "lowest": 1 if blocks else 2**63 - 1, "highest": 2**40 if blocks else -1,
         }.items()  # fmt: skip
+
+
+def test_blocks_are_written_while_the_consumer_works(path, monkeypatch):
+    taken, write = threading.Event(), ArchiveWriter.array
+
+    def array(archive, name, values):
+        assert taken.wait(30)
+        write(archive, name, values)
+
+    monkeypatch.setattr(ArchiveWriter, "array", array)
+    blocks = some_blocks()
+    for _ in writing(path, blocks):
+        taken.set()
+    assert_holds(path, blocks)
 
 
 def test_arrays_are_aligned_read_only_views(path):

@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 import re
+import threading
 
 import numpy as np
 import pytest
@@ -216,6 +217,35 @@ def test_threads_and_cached_epochs_give_the_same_model(tmp_path, monkeypatch):
     ]
     assert same(models[0], models[1].classifier_)
     assert same(models[0], models[2].classifier_)
+
+
+def test_one_epoch_with_a_given_algorithm_needs_no_row_cache(tmp_path, monkeypatch):
+    path = tmp_path / "texts.tsv"
+    tsv(path, TEXTS, LABELS)
+    monkeypatch.setattr("sparsemargin.streaming.passes.write_cache", None)
+    model = fit_text(path, vectorizer=words(), **SETTINGS)
+    assert model.classifier_.n_iter_ == 1
+
+
+def test_columns_are_named_while_the_model_is_trained(tmp_path, monkeypatch):
+    path = tmp_path / "texts.tsv"
+    tsv(path, TEXTS, LABELS)
+    expected = fit_text(path, vectorizer=words(), **SETTINGS)
+    trained, remember = threading.Event(), HashingVectorizer.remember_terms
+
+    def remember_terms(vectorizer, texts):
+        assert trained.wait(30)
+        return remember(vectorizer, texts)
+
+    def report(progress):
+        assert progress.rows
+        trained.set()
+
+    monkeypatch.setattr(HashingVectorizer, "remember_terms", remember_terms)
+    monkeypatch.setattr("sparsemargin.readers.texts._ENOUGH_CHARACTERS", 1)
+    vectorizer = words()
+    learn_documents(path, vectorizer, DocumentForm(), report=report, **SETTINGS)
+    assert vectorizer.terms_ == expected.vectorizer_.terms_
 
 
 def test_row_cache_of_texts_is_reused(tmp_path):

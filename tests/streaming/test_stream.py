@@ -19,6 +19,8 @@ from problems.command_line import two_classes, write
 from problems.sources import standard_input
 from sparsemargin import fit_csr, fit_svmlight, load_svmlight, save_model
 from sparsemargin._engine.first_order import gram_loop as gram
+from sparsemargin._engine.first_order import linear_loop
+from sparsemargin._engine.fitting import threads
 from sparsemargin.datasets import make_zipf_text
 from sparsemargin.estimators.classifiers import as_classifier
 from sparsemargin.files import archive, sources
@@ -579,6 +581,39 @@ def test_reported_error_is_progressive_validation(request, kind, algo, params):
     assert (last.mistakes, last.rows, last.features) == (wrong, 2 * X.shape[0], X.shape[1])
     # The bytes of a file that is passed twice count twice.
     assert last.consumed == last.size == 2 * os.path.getsize(path)
+
+
+@pytest.mark.parametrize(
+    ("algo", "params"),
+    [("arow", {}), ("pnorm", {"p": 4.0}), ("alma", {"hypothesis": "last"})],
+)
+def test_threads_share_the_vectors_of_a_file(three_classes, monkeypatch, algo, params):
+    """Half of the threads train while the file is read. The model and the mistakes are the same."""
+    monkeypatch.setattr(threads, "PRODUCTS_PER_THREAD", 1)
+    shared, cut = [], linear_loop.cut_vectors
+
+    def cut_vectors(*how):
+        slices = cut(*how)
+        shared[-1].append(len(slices))
+        return slices
+
+    monkeypatch.setattr(linear_loop, "cut_vectors", cut_vectors)
+    models, told = [], []
+    for n_jobs in 1, 2, 4, 6:
+        shared.append([])
+        moments = []
+        settings = {"max_iter": 2, "random_state": 0, "n_jobs": n_jobs, **params}
+        learner = learn_svmlight(three_classes, algo, report=moments.append, **settings)
+        models.append(as_classifier(learner))
+        told.append([(each.rows, each.corrections, each.mistakes) for each in moments])
+    for model, each in zip(models[1:], told[1:], strict=True):
+        same(model, models[0])
+        assert each == told[0]
+    n_blocks = len(told[0]) // 2
+    assert told[0][n_blocks - 1][2] > 0
+    expected = [], [2] * n_blocks, [2] * n_blocks + [3] * n_blocks, [3] * 2 * n_blocks
+    for found, each in zip(shared, expected, strict=True):
+        assert found[: len(each)] == each  # the models for held-out rows follow
 
 
 def test_progress_lines_are_limited_to_two_per_second():

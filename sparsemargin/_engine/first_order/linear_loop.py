@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from sparsemargin._engine.first_order.gram_loop import GramLoop
-from sparsemargin._engine.first_order.trials import Job
+from sparsemargin._engine.first_order.trials import Job, count_mistakes
 from sparsemargin._engine.fitting.certificate import JointCertificate, LinearCertificate
 from sparsemargin._engine.fitting.protocol import SpanLoop
 from sparsemargin._engine.fitting.threads import run_together, threads_worth, uninterrupted
@@ -48,9 +48,8 @@ class LinearLoop(SpanLoop):
     @property
     def mistakes(self):
         """Number of rows whose class was predicted wrongly just before the row was used. None if
-        the vectors are split over threads, because then no thread sees all outputs."""
-        counted = self.n_threads == 1 and self.task.positives is None
-        return self.n_mistakes if counted else None
+        rows have several labels."""
+        return self.n_mistakes if self.task.positives is None else None
 
     def sum_repeats(self):
         """Replace rows with duplicate columns by rows with summed entries, so that they can be
@@ -89,7 +88,11 @@ class LinearLoop(SpanLoop):
         with uninterrupted():
             ends = run_together(calls, len(slices))
             self.space.count_trials(max(end.trials for end in ends))
-        self.n_mistakes += ends[0].mistakes
+        if len(slices) == 1:
+            self.n_mistakes += ends[0].mistakes
+        elif self.task.positives is None:
+            trials = slice(start, stop) if order is None else order[start:stop]
+            self.n_mistakes += count_mistakes(ends, self.task.codes[trials])
         # If threads stop at different rows, the earliest error is reported.
         for end in sorted(ends, key=lambda end: end.trials):
             if end.status not in (OK, ALL_STOPPED):
@@ -113,8 +116,9 @@ class JointLoop(LinearLoop):
 
 def cut_vectors(space, n_threads):
     """Split the vectors into ranges of about equal work, one for each thread, assuming that each
-    vector is corrected as often as so far. Ranges are multiples of the SIMD width."""
-    least = 8 if space.n_vectors > FEW_VECTORS else 1
+    vector is corrected as often as so far. Ranges are multiples of the SIMD width, unless that
+    would leave more than half of the threads without a vector."""
+    least = 8 if space.n_vectors > max(FEW_VECTORS, 4 * n_threads) else 1
     corrected = space.per_vector("corrections") / max(space.trials, 1)
     work = np.cumsum(1.0 + CORRECTION * corrected)
     ends = np.append(np.arange(least, space.n_vectors, least), space.n_vectors)

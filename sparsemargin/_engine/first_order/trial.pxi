@@ -61,6 +61,26 @@ cdef inline bint is_mistaken(Job job, Call call) noexcept nogil:
     return is_outscored(call.scores.data(), call.units.data(), code, job.n_scores)
 
 
+cdef inline double largest_output(Job job, Call call) noexcept nogil:
+    """The entry of `Call.largest` for the current row, before the trial."""
+    cdef Space* c = &job.space.c
+    cdef Py_ssize_t l, first = call.first, last = call.last
+    cdef int64_t code = job.codes[call.row]
+    cdef const double* units = c.sigma
+    cdef double largest = -INFINITY
+    if c.normalized:
+        for l in range(first, last):
+            call.units[l] = unit(c, l)
+        units = call.units.data()
+    if first <= code < last:
+        if is_outscored(call.scores.data() + first, units + first, code - first, last - first):
+            return NAN
+        return units[code] * call.scores[code]
+    for l in range(first, last):
+        largest = max(largest, units[l] * call.scores[l])
+    return largest
+
+
 cdef int try_vectors(Job job, Call call, const Coordinates[state_t]& at,
                     const Row[value_t, index_t]& row) except -1 nogil:
     """Test every vector, and correct those whose test fires."""
@@ -74,6 +94,8 @@ cdef int try_vectors(Job job, Call call, const Coordinates[state_t]& at,
             call.scores[l] += link(&c.link, slack_t[l]) * c.slack
     if call.counts:
         call.mistakes += is_mistaken(job, call)
+    elif job.starts == NULL:
+        call.largest[call.trials - call.before] = largest_output(job, call)
     set_signs(job, call, 1.0)
     status = correct_vectors(job, call, at, row, slack_t)
     set_signs(job, call, -1.0)

@@ -8,7 +8,7 @@ negative at that other class, so ``||Phi||_p = 2**(1/p) ||x||_p``, and only thes
 change.
 """
 
-from libc.math cimport fabs, isfinite, ldexp, pow, sqrt
+from libc.math cimport INFINITY, NAN, fabs, isfinite, ldexp, pow, sqrt
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libcpp.vector cimport vector
 
@@ -213,6 +213,10 @@ cdef class Call:
     cdef bint check, counts, limited, shuffles
     cdef int64_t[::1] by_trial
     cdef int64_t* order
+    # For `count_mistakes`: per trial, the output for the class of the row, or NaN if a vector of the
+    # call outscores it. If another call trains the vector of the class, the largest output.
+    cdef double[::1] largest
+    cdef int64_t before  # number of trials before the call
     cdef uint64_t seed
     # Buffers for the current row.
     cdef vector[double] scores, signs, units
@@ -229,7 +233,10 @@ cdef class Call:
             self.order = &self.by_trial[0]
         self.shuffles = seed is not None
         self.seed = seed or 0
+        self.before = trials
         self.counts = job.starts == NULL and self.last - self.first == job.space.c.n_vectors
+        if job.starts == NULL and not self.counts:
+            self.largest = np.full(self.stop - self.start, -np.inf)
         self.limited = job.space.c.vectors[self.first].limit >= 0
         self.scores.resize(job.width)
         self.signs.assign(job.n_scores, -1.0)
@@ -371,6 +378,26 @@ include "trial.pxi"
 
 
 # ----------------------------------------------------------------------------------- from Python
+
+def count_mistakes(list calls, const int64_t[::1] codes):
+    """Number of rows whose class was predicted wrongly before their trial. The calls have trained
+    different vectors, in order, on the same rows; `codes` has the class of each trial."""
+    cdef Py_ssize_t i, n = codes.shape[0]
+    cdef double[::1] own = np.empty(n)  # output for the class of the row, NaN if mistaken
+    cdef double output
+    cdef Call call
+    for call in calls:
+        for i in range(n):
+            if call.first <= codes[i] < call.last:
+                own[i] = call.largest[i]
+    for call in calls:
+        for i in range(n):
+            output = call.largest[i]
+            # Among equal outputs, the first class wins.
+            if output > own[i] or (output == own[i] and call.last <= codes[i]):
+                own[i] = NAN
+    return int(np.isnan(own).sum())
+
 
 def add_rows(LinearState space, Csr rows, Py_ssize_t l, const double[::1] multipliers,
              double[::1] scores):
