@@ -80,10 +80,15 @@ def test_error_of_a_small_panel_suggests_training_on_its_genes(model):
 def test_rarely_expressed_genes_may_be_missing(model):
     rare = np.argsort(model.normalizer_.deviations_)[:40]
     adata = cells()[:, np.setdiff1d(np.arange(200), rare)].copy()
+    expected = model.pipeline_.predict_proba(
+        csr_matrix(np.where(np.isin(np.arange(200), rare), 0, COUNTS.toarray()))
+    )
     with pytest.warns(UserWarning, match="lacks 40 of the 200 genes of the model, which count as 0"
                       ) as found:  # fmt: skip
-        annotate(model, adata)
+        types = annotate(model, adata)
     assert "lowered" not in str(found[0].message)
+    # Totals differ a little, because those of the cells lack the genes that are 0 here.
+    np.testing.assert_allclose(types.confidence, expected.max(axis=1), atol=1e-6)
 
 
 def test_missing_genes_are_counted_per_file(model, tmp_path):
@@ -175,6 +180,36 @@ def test_error_of_10x_files_suggests_another_var_column(model, tmp_path):
     with pytest.raises(ValueError, match=r"(Pass var='name'|Leave out var='id'): so"):
         annotate(model, tmp_path / "cells.h5", var="id")
     annotate(model, tmp_path / "cells.h5", var="name")
+
+
+def test_tables_of_several_files_name_the_file_of_each_cell(model, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    cells().write_h5ad("1.h5ad")
+    cells()[:7].copy().write_h5ad("2.h5ad")
+    annotate(model, ["1.h5ad", "2.h5ad"], output="types.csv")
+    table = pd.read_csv("types.csv")
+    assert list(table) == ["file", "cells", "predicted", "confidence"]
+    assert table["file"].tolist() == ["1.h5ad"] * 300 + ["2.h5ad"] * 7
+    assert table["cells"][300:].tolist() == [f"cell{i}" for i in range(7)]
+    with pytest.raises(ValueError, match=r"types\.csv has the cells of several files"):
+        fit_anndata("1.h5ad", "types.csv:predicted")
+    annotate(model, "1.h5ad", output="one.csv")
+    assert fit_anndata("1.h5ad", "one.csv:predicted").classes_.tolist() == ["A", "B", "C"]
+    with pytest.raises(ValueError, match=r"Name the column of labels after .*one\.csv:predicted"):
+        fit_anndata("1.h5ad", "one.csv")
+    annotate(model, [cells(), cells()], output="both.tsv")
+    files = pd.read_csv("both.tsv", sep="\t")["file"]
+    assert files.unique().tolist() == ["The AnnData (1)", "The AnnData (2)"]
+
+
+def test_names_of_files_of_cells_are_refused_for_tables(model, tmp_path):
+    for name in "types.h5ad", "types.zarr", "types.h5":
+        with pytest.raises(ValueError, match=r"Name it \.tsv or \.csv"):
+            annotate(model, cells(), output=tmp_path / name)
+    adata = cells()
+    adata.obs_names = [f"a,{i}" for i in range(300)]
+    annotate(model, adata, output=tmp_path / "types.csv")
+    assert pd.read_csv(tmp_path / "types.csv")["cells"].tolist() == adata.obs_names.tolist()
 
 
 NAMES = ["plain", "a\tb", "c0\tT9\t1\nc1\tFORGED\t1", "x\ry", '"quoted', 'in "side"', "back\\slash",
