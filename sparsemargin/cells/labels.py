@@ -19,7 +19,7 @@ from sparsemargin.models.inputs.label_values import (
 )
 from sparsemargin.models.inputs.labels import label_text
 from sparsemargin.readers.cell_files import Cells
-from sparsemargin.readers.label_tables import table_of
+from sparsemargin.readers.label_tables import MISSING_LABELS, table_of
 
 # Least shares of matching barcodes, relative to the smaller of the numbers of cells and of barcodes
 # in the table. A share below `_FEW` is a warning. A share up to `_BY_CHANCE` is an error, because
@@ -85,6 +85,12 @@ def _plain_labels(
                 f"{name}: label has {value} for a cell, which a double can't hold exactly. Make "
                 "text of the labels: str(label)."
             )
+        if isinstance(labels[-1], float) and labels[-1] % 1:
+            raise ValueError(
+                f"{name}: label has values such as {labels[-1]:g}, which are measurements, not "
+                "classes. Name the column of cell types. If the numbers are classes, make text of "
+                "them: str(label)."
+            )
     if len({isinstance(each, str) for each in labels}) > 1:
         raise ValueError(
             f"{name}: label has texts and numbers. Give labels of one type: str(label)."
@@ -141,12 +147,15 @@ def _check_names(cells: list[Cells], barcodes: list[str], codes: list[np.ndarray
 
 def _of_column(cells: Cells, label: str) -> tuple[np.ndarray, np.ndarray]:
     codes, values = cells.obs.column(label)
+    unlabelled = [isinstance(value, str) and value in MISSING_LABELS for value in values.tolist()]
+    codes = np.where(np.append(unlabelled, True)[codes], -1, codes)
     missing = np.flatnonzero(codes < 0)
     if len(missing):
+        texts = f" & ~adata.obs[{label!r}].isin({list(MISSING_LABELS)})" if any(unlabelled) else ""
         raise ValueError(
             f"{cells.name}: {label!r} is missing for {len(missing):,} of {cells.n_cells:,} "
             f"cells, the first of them cell {missing[0] + 1}. Give them a label, or leave them "
-            f"out: adata[adata.obs[{label!r}].notna()]."
+            f"out: adata[adata.obs[{label!r}].notna(){texts}]."
         )
     return codes, values
 

@@ -15,6 +15,7 @@ from sparsemargin.estimators.validation import check_labels
 from sparsemargin.genomes.cells import counts_of
 from sparsemargin.readers.cell_columns import Frame
 from sparsemargin.readers.cell_files import Cells
+from sparsemargin.readers.label_tables import MISSING_LABELS
 
 #: The column of `obs` that has labels given apart from the cells.
 GIVEN_LABELS = "y"
@@ -53,6 +54,11 @@ def with_labels(cells: Cells, y: Any) -> tuple[Cells, np.ndarray]:
     """Add the labels y, shape (n_cells,), as a column `GIVEN_LABELS` of `obs`. Return the cells and
     the classes, sorted, in the type of the labels."""
     labels, column = check_labels(y), cells.obs.column
+    for row in np.flatnonzero(np.isin(labels, MISSING_LABELS))[:1].tolist():
+        raise ValueError(
+            f"y[{row}] is {str(labels[row])!r}: this cell has no label. Leave such cells out of X "
+            f"and y: keep = ~numpy.isin(y, {list(MISSING_LABELS)}), then X[keep] and y[keep]."
+        )
     check_consistent_length(range(cells.n_cells), labels)
     classes, codes = np.unique(labels, return_inverse=True)
     cells.obs = Frame(

@@ -22,6 +22,9 @@ _FORM = "Each line must have a name and a label, separated by commas (.csv) or t
 #: First column of tables that `annotate` writes for the cells of several files.
 FILE_COLUMN = "file"
 
+#: Texts that stand for a missing label of a cell. "nan" comes from `astype(str)` of missing values.
+MISSING_LABELS = "", "nan"
+
 # Separator between the path of a table and the name of a column.
 _COLUMN = ":"
 
@@ -61,7 +64,7 @@ def table_of(label: Any) -> dict[str, Any] | None:
 def _one_each(rows: Iterable[Any]) -> dict[str, Any]:
     table: dict[str, Any] = {}
     for where, name, label in rows:
-        if is_missing(label) or (isinstance(label, str) and not label):
+        if is_missing(label) or (isinstance(label, str) and label in MISSING_LABELS):
             continue
         if table.setdefault(str(name), label) != label:
             raise ValueError(

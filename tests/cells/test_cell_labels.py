@@ -9,7 +9,7 @@ import pytest
 
 from problems.cells import adata_of, counts_of, pd, write_10x
 from problems.command_line import run
-from sparsemargin import fit_anndata
+from sparsemargin import CellClassifier, fit_anndata
 from sparsemargin.cells.source import CellForm, labels_of
 
 BARCODES = [f"ACGTACGT{i:04d}-1".replace("0", "A").replace("2", "C") for i in range(300)]
@@ -132,9 +132,34 @@ def test_file_of_cells_is_no_table(path):
         fit_anndata(path, str(path))
 
 
+def test_measurements_and_missing_texts_are_no_labels(path):
+    X, types = counts_of()
+    numbers = {"total": np.linspace(0, 9, 300), "number": np.minimum(np.arange(300.0), 200)}
+    adata = adata_of(X, types, **numbers)
+    for label in "total", adata.obs["total"].to_dict():
+        with pytest.raises(
+            ValueError, match=r"label has values such as 0\.\d+, which are measurem"
+        ):
+            fit_anndata(adata, label)
+    with pytest.warns(UserWarning, match="201 different labels in 300 rows"):
+        fit_anndata(adata, "number", max_iter=1)
+    for missing in "", "nan":
+        adata.obs["kind"] = pd.Categorical(np.where(np.arange(300) > 9, types, missing))
+        with pytest.raises(ValueError, match="'kind' is missing for 10 of 300 cells") as error:
+            fit_anndata(adata, "kind")
+        remedy = str(error.value).partition("leave them out: ")[2].removesuffix(".")
+        kept = eval(remedy, {"adata": adata}).copy()
+        assert fit_anndata(kept, "kind", max_iter=1).classes_.tolist() == ["A", "B", "C"]
+        y = adata.obs["kind"].to_numpy()
+        with pytest.raises(ValueError, match=f"y\\[0\\] is {missing!r}: this cell has no label"):
+            CellClassifier().fit(adata, y)
+        keep = ~np.isin(y, ["", "nan"])
+        CellClassifier(max_iter=1).fit(adata[keep], y[keep])
+
+
 def test_cells_without_label_are_left_out(path, obs):
     expected = obs["cell_type"].where(np.arange(300) > 9, None).tolist()
-    for missing in None, np.nan, "", pd.NA:
+    for missing in None, np.nan, "", "nan", pd.NA:
         holes = [missing if i < 10 else each for i, each in enumerate(obs["cell_type"])]
         assert labels(path, dict(zip(BARCODES, holes, strict=True))) == expected
         assert labels(path, pd.Series(holes, index=BARCODES, dtype=object)) == expected
