@@ -8,7 +8,13 @@ from typing import Any
 import click
 
 import sparsemargin
-from sparsemargin.cli.files import STANDARD_OUTPUT, ReadingOptions, check_apart, input_kind
+from sparsemargin.cli.files import (
+    STANDARD_OUTPUT,
+    ReadingOptions,
+    check_apart,
+    check_model,
+    input_kind,
+)
 from sparsemargin.cli.options import FILES, MODEL, OUTPUT_FILE, cell_options, make_command
 from sparsemargin.files.sources import open_sources
 
@@ -32,10 +38,12 @@ def command(
 
     Files are .h5ad, .zarr, and 10x's .h5 and matrix.mtx, with counts or their logarithms, which are
     converted to the scale of the training cells. Genes are matched by name. Columns are separated
-    by tabs; tabs, line ends and backslashes in names are escaped, and names with quotes quoted.
+    by tabs, or by commas in a .csv; tabs, line ends and backslashes in names are escaped, and names
+    with quotes quoted. For several files, the first column names the file.
     """
     sources = open_sources(files)
     check_apart(sources)
+    check_model(model, sources)
     if input_kind(sources, None) != "cells":
         raise click.UsageError(
             f"{sources[0].name} is not a file of cells: .h5ad, .zarr, .h5, .mtx."
