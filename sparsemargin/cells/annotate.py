@@ -137,8 +137,10 @@ def annotate(
     Warns
     -----
     UserWarning
-        If genes of the model are missing, which count as 0; if values are on another scale than
-        those of the training cells; if cells have no counts.
+        If genes of the model are missing, which count as 0. Confidences are lowered if the other
+        genes have less than 90 % of the variance of the training cells; the message says by how
+        much. If values are on another scale than those of the training cells, or cells have no
+        counts. If most cells have a cluster of their own.
     """
     learner, how = cell_model(model)
     if not isinstance(adata, list | tuple | Source) and not is_cells(adata):

@@ -80,9 +80,9 @@ def is_label(X: Any, y: Any) -> bool:
 
 
 def check_order(adata: Any, y: Any) -> None:
-    """Warn if the index of the labels has the names of the cells in another order."""
+    """Warn if the labels of an AnnData are a Series with its cells in another order."""
     index = getattr(y, "index", None)
-    if index is None or callable(index) or len(index) != adata.n_obs:
+    if not hasattr(adata, "obs_names") or index is None or callable(index):
         return
     names, found = adata.obs_names.tolist(), list(map(str, index))
     if found != names and sorted(found) == sorted(names):

@@ -178,36 +178,6 @@ def _figures_of_model(source: Source, n_jobs: int | None) -> dict[str, Any]:
     return {**summary, "classes": [label_text(label) for label in summary["classes"]]}
 
 
-def _figures_of_cells(source: Source, label: str | None) -> dict[str, Any]:
-    """Return the figures of a file of cells, from its tables and the values of some cells. If a
-    `label` is given, count the cells of each type."""
-    # They import scipy, which takes 0.2 s, and only cells need it here.
-    from sparsemargin.cells.genes import CellForm, columns_in
-    from sparsemargin.cells.labels import labels_of
-    from sparsemargin.cells.source import sample_of
-
-    form = CellForm()
-    with form.open(source) as [cells]:
-        try:
-            columns = columns_in(cells, cells.genes, form)
-            sample = sample_of(cells, columns, np.dtype(np.float64))
-            values = str(sample.scale)
-        except ValueError as error:
-            values = str(error)
-        types = {}
-        if label is not None:
-            [codes], classes = labels_of([cells], label)
-            counts = np.bincount(codes[codes >= 0], minlength=len(classes))
-            order = np.argsort(-counts, kind="stable").tolist()
-            texts = list(map(label_text, classes.tolist()))
-            types["labels"] = [{"label": texts[i], "rows": int(counts[i])} for i in order]
-        return {
-            "cells": cells.n_cells, "genes": cells.n_genes, "values": values,
-            "entries": cells.entries_before(cells.n_cells), "layers": list(cells.layers),
-            "obs": cells.obs.columns, **types,
-        }  # fmt: skip
-
-
 def _cell_facts(figures: dict[str, Any]) -> dict[str, str]:
     numbers = {name: f"{figures[name]:,}" for name in ("cells", "genes", "entries")}
     lists = {name: listed(figures[name]) for name in ("layers", "obs") if figures[name]}
@@ -233,7 +203,10 @@ def _figures(
     if kind == "npz":
         raise ValueError(f"{source.name} is {KIND_NAMES[kind]}. numpy.load reads it.")
     if kind == "cells":
-        return {**about, **_figures_of_cells(source, label)}
+        # It imports scipy, which takes 0.2 s, and only cells need it here.
+        from sparsemargin.cells.describe import describe_cells
+
+        return {**about, **describe_cells(source, label)}
     return {**about, **_FIGURES[kind](source, n_jobs)}
 
 

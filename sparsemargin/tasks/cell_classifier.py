@@ -263,7 +263,8 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
         """Predict the probabilities of the types, an ndarray of shape (n_cells, n_classes).
 
         The arguments and errors are those of `predict`. Probabilities are lowered for cells that
-        lack genes of the model, and are equal for cells without counts, as in `annotate`.
+        lack genes with more than 10 % of the variance of the training cells, and are equal for
+        cells without counts, as in `annotate`.
         """
         parts = [each.probabilities(self.classifier_) for each in self._predicted(X, how)]
         return np.concatenate(parts)
@@ -331,6 +332,7 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
         shape (n_cells,), needs y. Cells of types that are not in `classes_` count as wrong.
         """
         if y is not None and not is_label(X, y):
+            check_order(X, y)
             return float(accuracy_score(y, self.predict(X, **how), sample_weight=sample_weight))
         if sample_weight is not None:
             raise ValueError("sample_weight needs y. Pass the types of the cells, too.")

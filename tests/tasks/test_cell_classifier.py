@@ -340,10 +340,23 @@ def test_labels_in_another_order_than_the_cells_are_reported(model):
     adata = cells()
     with pytest.warns(UserWarning, match=r"Pass y\.loc\[adata\.obs_names\]"):
         clone(NEW).fit(adata, adata.obs["cell_type"][::-1])
+    with pytest.warns(UserWarning, match="labels are used by position"):
+        model.score(adata, adata.obs["cell_type"][::-1])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         clone(NEW).fit(adata, adata.obs["cell_type"][::-1].loc[adata.obs_names])
         clone(NEW).fit(adata, pd.Series(TYPES))
+
+
+def test_advice_for_missing_labels_suits_an_anndata():
+    adata, y = cells(), np.where(np.arange(300) == 7, None, TYPES)
+    with pytest.raises(ValueError, match=r"y\[7\] is None: .*X\[keep\]"):
+        clone(NEW).fit(adata, y)
+    keep = pd.notna(np.array(y, dtype=object))
+    clone(NEW).fit(adata[keep], np.asarray(y)[keep])
+    masked = np.ma.masked_array(np.arange(300) % 2, mask=np.arange(300) == 5)
+    with pytest.raises(ValueError, match=r"then X\[keep\] \(numpy\.asarray\(X\)\[keep\] if X is a"):
+        clone(NEW).fit(adata, masked)
 
 
 def test_keyword_arguments_of_all_methods(model):
