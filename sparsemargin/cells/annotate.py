@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import inspect
+import os
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -11,16 +14,21 @@ import numpy as np
 from sparsemargin._checks import check_real
 from sparsemargin._engine.messages import warn_user
 from sparsemargin.cells.genes import CellForm, Match
+from sparsemargin.cells.labels import different_names
+from sparsemargin.cells.matrices import is_cells
 from sparsemargin.cells.source import corpus_for
 from sparsemargin.cells.voting import Voting
 from sparsemargin.files.atomic import replacing
 from sparsemargin.files.distinct import Named, check_distinct
+from sparsemargin.files.kinds import CELL_ENDS
+from sparsemargin.files.sources import Source
 from sparsemargin.files.tsv import tsv_row
 from sparsemargin.genomes.cells import CellNormalizer, Values
 from sparsemargin.models.fitted.outputs import probabilities_of
 from sparsemargin.models.inputs.labels import label_text
 from sparsemargin.models.pipelines import parts_of
 from sparsemargin.readers.cell_files import Cells
+from sparsemargin.readers.label_tables import FILE_COLUMN
 from sparsemargin.streaming.predict import Predictor
 
 #: Setting for reading cells that stands for that of the model.
@@ -100,10 +108,11 @@ def annotate(
         Whether to write the probabilities to ``obsm[key_added + "_proba"]``, a DataFrame with the
         types as columns.
     output : path or open binary file, default=None
-        File for a table of cells, types and confidences, separated by tabs. Use it for files whose
-        predictions do not fit in memory. Backslashes, tabs, line ends and other control characters
-        in names are escaped, as ``\\``, ``\t``, ``\n`` and ``\x00``, and names with quotes are
-        quoted, as `csv` does.
+        File for a table of cells, types and confidences, separated by commas if its name ends in
+        ".csv", and otherwise by tabs. The first column, "file", names the file of each cell if
+        there are several. Use it for predictions that do not fit in memory. Backslashes, tabs, line
+        ends and other control characters in names are escaped, as ``\\``, ``\t``, ``\n`` and
+        ``\x00``, and names with quotes are quoted, as `csv` does.
     layer : str or None, default="as model"
         As for `CellClassifier`. "as model": that of the model, None for a pipeline.
     normalize : {"auto", "counts", None}, default="auto"
@@ -128,10 +137,17 @@ def annotate(
     Warns
     -----
     UserWarning
-        If genes of the model are missing, which count as 0; if values are on another scale than
-        those of the training cells; if cells have no counts.
+        If genes of the model are missing, which count as 0. Confidences are lowered if the other
+        genes have less than 90 % of the variance of the training cells; the message says by how
+        much. If values are on another scale than those of the training cells, or cells have no
+        counts. If most cells have a cluster of their own.
     """
     learner, how = cell_model(model)
+    if not isinstance(adata, list | tuple | Source) and not is_cells(adata):
+        raise ValueError(
+            f"annotate takes an AnnData, a path or a list of these, got a {type(adata).__name__}. "
+            "For a DataFrame or a matrix, call predict or predict_proba of the model."
+        )
     check_real("threshold", threshold, 0, 1)
     if not isinstance(key_added, str):
         raise ValueError(f"key_added must be the name of a column, got {key_added!r}.")
@@ -142,6 +158,7 @@ def annotate(
         raise ValueError(
             "proba=True writes to adata.obsm. Pass an AnnData and no output, or call predict_proba."
         )
+    check_table_name(output)
     voting = None if majority_voting is None else Voting.of(adata, majority_voting, min_share)
     names = np.array([label_text(each) for each in learner.classes_.tolist()], dtype=object)
     form, kept = form_for(model, layer, var, match, normalize), list[np.ndarray]()
@@ -154,7 +171,7 @@ def annotate(
             sources = [each.source for each in cells if each.source is not None]
             read = [Named("the file", name) for each in sources for name in each.files]
             check_distinct([Named("output", output)], read)
-            write_types(parts, output)
+            write_types(parts, output, cells)
             return None
         types = CellTypes(*map(np.concatenate, zip(*parts, strict=True)))
     if proba:
@@ -179,6 +196,15 @@ def form_for(
         for name, value in given.items()
     }
     return CellForm(**settings, values=values)
+
+
+def check_arguments(how: Mapping[str, Any]) -> None:
+    """Raise a TypeError for a keyword argument that is not a setting for reading cells."""
+    known = ["layer", "var", "match", "normalize"]
+    for name in sorted(how.keys() - set(known)):
+        is_other = name in inspect.signature(annotate).parameters
+        advice = f" {name} is an argument of annotate." if is_other else ""
+        raise TypeError(f"{name!r} is not one of the keyword arguments {', '.join(known)}.{advice}")
 
 
 def cell_model(model: Any) -> tuple[Any, CellNormalizer]:
@@ -239,10 +265,31 @@ def _typed(
         )
 
 
-def write_types(parts: Iterator[CellTypes], path: Any) -> None:
-    """Write a table of types. A file at a path is written atomically."""
+def check_table_name(output: Any) -> None:
+    """Raise a ValueError if `output` is a path whose name is that of a file of cells."""
+    if isinstance(output, str | os.PathLike) and os.fspath(output).endswith(CELL_ENDS):
+        raise ValueError(
+            f"output {os.fspath(output)} would be a table of text, and its name is that of a file "
+            "of cells. Name it .tsv or .csv. Or annotate an AnnData in Python, and call "
+            "adata.write_h5ad."
+        )
+
+
+def write_types(parts: Iterator[CellTypes], path: Any, cells: list[Cells]) -> None:
+    """Write a table of types. A file at a path is written atomically. The first column names the
+    file of each cell if there are several."""
+    is_csv = not hasattr(path, "write") and os.fspath(path).endswith(".csv")
+    row = partial(tsv_row, separator=b"," if is_csv else b"\t")
+    files = np.array(different_names(cells), dtype=object)
+    ends, n_done = np.cumsum([each.n_cells for each in cells]), 0
+    columns = ([] if len(cells) == 1 else [FILE_COLUMN]) + list(CellTypes._fields)
     with nullcontext(path) if hasattr(path, "write") else replacing(path) as file:
-        file.write(tsv_row(CellTypes._fields))
-        for part in parts:
-            lines = zip(*map(np.ndarray.tolist, part), strict=True)
-            file.write(b"".join(tsv_row((cell, kind, f"{p:.6g}")) for cell, kind, p in lines))
+        file.write(row(columns))
+        for names, types, confidence in parts:
+            texts = [f"{p:.6g}" for p in confidence.tolist()]
+            fields = [names.tolist(), types.tolist(), texts]
+            if len(cells) > 1:
+                at = np.searchsorted(ends, n_done + np.arange(len(names)), side="right")
+                fields.insert(0, files[at].tolist())
+            file.write(b"".join(map(row, zip(*fields, strict=True))))
+            n_done += len(names)

@@ -30,9 +30,9 @@ _VERSION = re.compile(r"^(ENS[A-Z]*\d+)\.\d+$")
 # of the genes of blood progenitors it is 26 to 44 % instead of 66 %.
 _LEAST_SHARE = 0.25
 
-# If new cells have genes with less than this share of the variance, a warning names a remedy. Genes
-# that scanpy's filter_genes removes, because they occur in few cells, have less than a tenth of the
-# variance.
+# If new cells have genes with less than this share of the variance, confidences are lowered, and a
+# warning names a remedy. Genes that scanpy's filter_genes removes, because they occur in few cells,
+# have less than a tenth of the variance.
 _COMPLETE_SHARE = 0.9
 
 
@@ -55,6 +55,9 @@ class CellForm:
         check_choice("match", self.match, get_args(Match))
         if self.values is not None:
             check_choice("normalize", self.values, ("auto", "counts"))
+        for name, value in (("layer", self.layer), ("var", self.var)):
+            if not isinstance(value, str | None):
+                raise ValueError(f"{name} must be a str or None, got {value!r}.")
         with ExitStack() as files:
             found = list[Cells]()
             for each in what if isinstance(what, list | tuple) else [what]:
@@ -212,6 +215,8 @@ def _remedy(cells: Cells, genes: np.ndarray, form: CellForm) -> str:
     n_found, *_, best = max(found)
     if best:
         return f"{best[0].upper()}{best[1:]}: so {n_found:,} genes are found."
+    if "raw" in cells.layers and form.layer != "raw" and n_found:
+        return "If adata.raw has the other genes, too, pass layer='raw'."
     return (
         "No column of var has more of them. Train a model on the genes of these cells: "
         "CellClassifier(..., genes=list(adata.var_names))."
@@ -220,21 +225,41 @@ def _remedy(cells: Cells, genes: np.ndarray, form: CellForm) -> str:
     )
 
 
+def _missing_in(columns: np.ndarray, how: CellNormalizer) -> tuple[np.ndarray, float]:
+    """Return whether each gene of a model is missing, and the others' share of the variance."""
+    variances = how.deviations_**2
+    is_missing = ~np.isin(np.arange(len(variances)), columns)
+    total = float(variances.sum())
+    if not total:
+        return is_missing, 1 - float(is_missing.mean())
+    return is_missing, float(variances[~is_missing].sum()) / total
+
+
+def warn_of_few_genes(
+    cells: Cells, columns: np.ndarray, how: CellNormalizer, form: CellForm
+) -> None:
+    """Warn if cells lack so many genes of a model that `check_shared` names a remedy."""
+    is_missing, share = _missing_in(columns, how)
+    if share < _COMPLETE_SHARE:
+        genes = how.feature_names_in_
+        warn_user(
+            f"{cells.name} lacks {np.count_nonzero(is_missing):,} of the {len(genes):,} genes of "
+            f"the model. The others have {100 * share:.0f} % of the variance of the training "
+            f"cells, and only these are listed. {_remedy(cells, genes, form)}"
+        )
+
+
 def check_shared(cells: Cells, columns: np.ndarray, how: CellNormalizer, form: CellForm) -> float:
     """Return the weight of the confidences of cells, which may lack genes of a model.
 
     It is the square root of the share of the variance of the training cells that comes from genes
-    that the new cells have. A warning names missing genes. A share that is too small raises a
-    ValueError.
+    that the new cells have, or 1 if this share is at least 90 %. A warning names missing genes. A
+    share that is too small raises a ValueError.
     """
-    genes = how.feature_names_in_
-    is_missing = ~np.isin(np.arange(len(genes)), columns)
+    genes, (is_missing, share) = how.feature_names_in_, _missing_in(columns, how)
     if not is_missing.any():
         return 1.0
-    variances = how.deviations_**2
-    total = float(variances.sum())
-    share = float(variances[~is_missing].sum()) / total if total else 1 - float(is_missing.mean())
-    weight, missing = sqrt(share), genes[is_missing].tolist()
+    weight, missing = sqrt(share) if share < _COMPLETE_SHARE else 1.0, genes[is_missing].tolist()
     message = (
         f"{cells.name} lacks {len(missing):,} of the {len(genes):,} genes of the model, which "
         f"count as 0: {first_three(map(repr, missing))}."

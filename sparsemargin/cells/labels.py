@@ -19,12 +19,18 @@ from sparsemargin.models.inputs.label_values import (
 )
 from sparsemargin.models.inputs.labels import label_text
 from sparsemargin.readers.cell_files import Cells
-from sparsemargin.readers.label_tables import table_of
+from sparsemargin.readers.label_tables import MISSING_LABELS, table_of
 
 # Least shares of matching barcodes, relative to the smaller of the numbers of cells and of barcodes
 # in the table. A share below `_FEW` is a warning. A share up to `_BY_CHANCE` is an error, because
 # two 10x runs share about 1 % of their barcodes by chance.
 _FEW, _BY_CHANCE = 0.5, 0.02
+
+# Remedy for cells with equal names.
+_OWN_COLUMN = (
+    "Read each file as an AnnData, store the labels of its cells by position in a column, "
+    "adata.obs['cell_type'] = labels, and pass the list of AnnData with label='cell_type'."
+)
 
 # Parts of barcodes in which tables and files often differ, and functions that remove them.
 _PARTS: dict[str, Callable[[str], str]] = {
@@ -79,6 +85,12 @@ def _plain_labels(
                 f"{name}: label has {value} for a cell, which a double can't hold exactly. Make "
                 "text of the labels: str(label)."
             )
+        if isinstance(labels[-1], float) and labels[-1] % 1:
+            raise ValueError(
+                f"{name}: label has values such as {labels[-1]:g}, which are measurements, not "
+                "classes. Name the column of cell types. If the numbers are classes, make text of "
+                "them: str(label)."
+            )
     if len({isinstance(each, str) for each in labels}) > 1:
         raise ValueError(
             f"{name}: label has texts and numbers. Give labels of one type: str(label)."
@@ -96,6 +108,7 @@ def _found(cells: list[Cells], label: Any) -> list[tuple[np.ndarray, np.ndarray]
     names = [each.names() for each in cells]
     code = {name: i for i, name in enumerate(table)}
     codes = [np.array([code.get(name, -1) for name in each], np.int32) for each in names]
+    _check_names(cells, list(table), codes)
     for each, of_file, known in zip(cells, names, codes, strict=True):
         _check_matches(each.name, of_file, table, int((known >= 0).sum()), len(cells) == 1)
     if len(cells) > 1:
@@ -106,14 +119,43 @@ def _found(cells: list[Cells], label: Any) -> list[tuple[np.ndarray, np.ndarray]
     return [(each, values) for each in codes]
 
 
+def different_names(cells: list[Cells]) -> list[str]:
+    """Return the names of the files. Equal names, as those of AnnData, are numbered."""
+    names = [each.name for each in cells]
+    if len(set(names)) == len(names):
+        return names
+    return [f"{name} ({i})" for i, name in enumerate(names, 1)]
+
+
+def _check_names(cells: list[Cells], barcodes: list[str], codes: list[np.ndarray]) -> None:
+    """Raise a ValueError if two cells have one name: a table cannot have labels for both."""
+    files, owner = different_names(cells), np.full(len(barcodes), -1)
+    for i, known in enumerate(codes):
+        found, counts = np.unique(known[known >= 0], return_counts=True)
+        for at in found[counts > 1][:1].tolist():
+            raise ValueError(
+                f"{files[i]} has several cells with the name {barcodes[at]!r}, for which a table "
+                f"has only one label. {_OWN_COLUMN}"
+            )
+        for at in found[owner[found] >= 0][:1].tolist():
+            raise ValueError(
+                f"{files[owner[at]]} and {files[i]} both have a cell with the name "
+                f"{barcodes[at]!r}, for which a table has only one label. {_OWN_COLUMN}"
+            )
+        owner[found] = i
+
+
 def _of_column(cells: Cells, label: str) -> tuple[np.ndarray, np.ndarray]:
     codes, values = cells.obs.column(label)
+    unlabelled = [isinstance(value, str) and value in MISSING_LABELS for value in values.tolist()]
+    codes = np.where(np.append(unlabelled, True)[codes], -1, codes)
     missing = np.flatnonzero(codes < 0)
     if len(missing):
+        texts = f" & ~adata.obs[{label!r}].isin({list(MISSING_LABELS)})" if any(unlabelled) else ""
         raise ValueError(
             f"{cells.name}: {label!r} is missing for {len(missing):,} of {cells.n_cells:,} "
             f"cells, the first of them cell {missing[0] + 1}. Give them a label, or leave them "
-            f"out: adata[adata.obs[{label!r}].notna()]."
+            f"out: adata[adata.obs[{label!r}].notna(){texts}]."
         )
     return codes, values
 

@@ -13,7 +13,7 @@ from sparsemargin.cells.labels import labels_of
 from sparsemargin.cells.source import CellCorpus
 from sparsemargin.genomes.cells import CellNormalizer
 from sparsemargin.models import Learner
-from sparsemargin.models.inputs.labels import label_text
+from sparsemargin.models.inputs.labels import label_text, warn_of_many_classes
 from sparsemargin.models.inputs.rows import check_rows, open_rows
 from sparsemargin.models.inputs.training_set import Beginning
 from sparsemargin.readers.cell_files import Cells
@@ -80,6 +80,7 @@ def _learn(
         options = replace(options, classes=classes)
     counts = np.bincount(np.concatenate(codes) + 1)[1:]
     n_cells, chosen = int(counts.sum()), options
+    warn_of_many_classes(len(classes), n_cells, corpus.names)
     if options.init_model is None:
         chosen = with_cell_defaults(options, n_cells, has_max_iter=has_max_iter)
     if is_chosen := chosen.params is not options.params:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
 from sparsemargin._checks import columns_of_table
+from sparsemargin._engine.messages import warn_user
 from sparsemargin.estimators.validation import check_labels
 from sparsemargin.genomes.cells import counts_of
 from sparsemargin.readers.cell_columns import Frame
 from sparsemargin.readers.cell_files import Cells
+from sparsemargin.readers.label_tables import MISSING_LABELS
 
 #: The column of `obs` that has labels given apart from the cells.
 GIVEN_LABELS = "y"
@@ -50,6 +54,11 @@ def with_labels(cells: Cells, y: Any) -> tuple[Cells, np.ndarray]:
     """Add the labels y, shape (n_cells,), as a column `GIVEN_LABELS` of `obs`. Return the cells and
     the classes, sorted, in the type of the labels."""
     labels, column = check_labels(y), cells.obs.column
+    for row in np.flatnonzero(np.isin(labels, MISSING_LABELS))[:1].tolist():
+        raise ValueError(
+            f"y[{row}] is {str(labels[row])!r}: this cell has no label. Leave such cells out of X "
+            f"and y: keep = ~numpy.isin(y, {list(MISSING_LABELS)}), then X[keep] and y[keep]."
+        )
     check_consistent_length(range(cells.n_cells), labels)
     classes, codes = np.unique(labels, return_inverse=True)
     cells.obs = Frame(
@@ -57,3 +66,34 @@ def with_labels(cells: Cells, y: Any) -> tuple[Cells, np.ndarray]:
         lambda name: (codes, classes) if name == GIVEN_LABELS else column(name),
     )
     return cells, classes
+
+
+def is_label(X: Any, y: Any) -> bool:
+    """Return whether y is a column of `obs` or a table of labels, and not a label for each cell.
+
+    A Series has the labels of an AnnData by position, and those of files by name.
+    """
+    if not is_cells(X):
+        return False
+    is_table = isinstance(y, Mapping) or (hasattr(y, "to_dict") and not hasattr(X, "obs_names"))
+    return is_table or isinstance(y, str | os.PathLike)
+
+
+def check_order(adata: Any, y: Any) -> None:
+    """Warn if the labels of an AnnData are a Series with its cells in another order."""
+    index = getattr(y, "index", None)
+    if not hasattr(adata, "obs_names") or index is None or callable(index):
+        return
+    names, found = adata.obs_names.tolist(), list(map(str, index))
+    if found != names and sorted(found) == sorted(names):
+        warn_user(
+            "The index of y has the names of the cells in another order, and labels are used by "
+            "position. Pass y.loc[adata.obs_names] to use them by name."
+        )
+
+
+def is_cells(X: Any) -> bool:
+    """Return whether X is an AnnData, a path, or a list of these, rather than a matrix."""
+    if isinstance(X, list | tuple):
+        return len(X) > 0 and all(map(is_cells, X))
+    return isinstance(X, str | os.PathLike) or hasattr(X, "obs_names")

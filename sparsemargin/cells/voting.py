@@ -9,6 +9,10 @@ import numpy as np
 from scipy.sparse import csr_matrix, eye_array
 
 from sparsemargin._checks import check_real
+from sparsemargin._engine.messages import warn_user
+
+# Up to this number of cells, clusters may well have one cell each.
+_FEW_CELLS = 20
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,7 @@ class Voting:
                 "anndata.read_h5ad(path)."
             )
         if name in adata.obs.columns:
+            _check_clusters(adata.obs[name], name)
             clusters = adata.obs[name].astype("category").cat.codes
             return cls(np.asarray(clusters, dtype=np.intp), None, min_share)
         if name not in adata.obsp:
@@ -41,6 +46,11 @@ class Voting:
                 f"majority_voting={name!r} is neither a column of obs ({columns or 'none'}) nor a "
                 f"graph in obsp ({graphs or 'none'}). Make clusters first, as with "
                 "scanpy.tl.leiden, and pass the name of their column."
+            )
+        if min_share:
+            raise ValueError(
+                f"min_share is for clusters, and majority_voting={name!r} is a graph. Leave "
+                "min_share out, pass threshold=, or name a column of clusters."
             )
         graph = csr_matrix(adata.obsp[name])
         if graph.nnz and not (graph.data.min() >= 0 and graph.data.max() <= 1):
@@ -73,3 +83,21 @@ class Voting:
         is_won = (counts > 0) & (counts >= self.min_share * votes.sum(axis=1))
         voted = np.where(is_won, best, -1)[self.clusters]
         return np.where(self.clusters < 0, own, voted)
+
+
+def _check_clusters(column: Any, name: str) -> None:
+    """Raise a ValueError for measurements, and warn if most cells have a cluster of their own."""
+    known = column.dropna()
+    values = known.unique()
+    fractions = [each for each in values if isinstance(each, float | np.floating) and each % 1]
+    if fractions:
+        raise ValueError(
+            f"majority_voting={name!r}: the column has values such as {fractions[0]:g}, which are "
+            "measurements, not clusters. Name a column of clusters, such as that of "
+            "scanpy.tl.leiden."
+        )
+    if len(known) > _FEW_CELLS and len(values) > len(known) / 2:
+        warn_user(
+            f"majority_voting={name!r}: the column has {len(values):,} different values for "
+            f"{len(known):,} cells, and each is a cluster. Check that these are clusters."
+        )

@@ -8,7 +8,13 @@ from typing import Any
 import click
 
 import sparsemargin
-from sparsemargin.cli.files import STANDARD_OUTPUT, ReadingOptions, check_apart, input_kind
+from sparsemargin.cli.files import (
+    STANDARD_OUTPUT,
+    ReadingOptions,
+    check_apart,
+    check_model,
+    input_kind,
+)
 from sparsemargin.cli.options import FILES, MODEL, OUTPUT_FILE, cell_options, make_command
 from sparsemargin.files.sources import open_sources
 
@@ -32,11 +38,12 @@ def command(
 
     Files are .h5ad, .zarr, or 10x's .h5 and matrix.mtx. They contain counts or log-counts, which
     are converted to the scale of the training cells. Genes are matched by name. Columns are
-    separated by tabs. Tabs, line ends and backslashes in names are escaped. Names with quotes are
-    quoted.
+    separated by tabs, or by commas in a .csv. Tabs, line ends and backslashes in names are escaped.
+    Names with quotes are quoted. For several files, the first column names the file.
     """
     sources = open_sources(files)
     check_apart(sources)
+    check_model(model, sources)
     if input_kind(sources, None) != "cells":
         raise click.UsageError(
             f"{sources[0].name} is not a file of cells. Pass .h5ad, .zarr, .h5 or .mtx files."

@@ -18,7 +18,7 @@ from sparsemargin.files.atomic import check_replaceable, descriptor_of, is_strea
 from sparsemargin.files.distinct import Named, SameFileError, check_distinct
 from sparsemargin.files.encodings import encoding_named
 from sparsemargin.files.kinds import KIND_NAMES, Kind, kind_of
-from sparsemargin.files.sources import STANDARD_INPUT, Source
+from sparsemargin.files.sources import STANDARD_INPUT, Source, open_sources
 from sparsemargin.models import Learner
 from sparsemargin.readers.label_tables import named_table
 from sparsemargin.readers.reading import columns_of, threads_for
@@ -147,6 +147,16 @@ def is_normalizer(step: Any) -> bool:
     return hasattr(step, "deviations_")
 
 
+def check_model(model: str, sources: Sequence[Source]) -> None:
+    """Raise a UsageError if MODEL is not a model, and one of the files is one."""
+    found = next((each.name for each in sources if kind_of(each) == "model"), None)
+    if found is not None and kind_of(open_sources(model)[0]) != "model":
+        command = click.get_current_context().info_name
+        raise click.UsageError(
+            f"{model} is not a model. MODEL comes first: sparsemargin {command} {found} {model}"
+        )
+
+
 def opened_model(
     model: str, sources: list[Source], options: ReadingOptions, *,
     labelled: bool = True, has_labels: bool | None = None,
@@ -157,6 +167,7 @@ def opened_model(
     The steps are None if the model is not a pipeline. `labelled` and `has_labels` are as for
     `DocumentForm`, `refused` as for `load_learner`.
     """
+    check_model(model, sources)
     learner, steps, settings = load_learner(model, refused=refused)
     step = None if steps is None else steps[-1]
     # A model of svmlight text reads all text files as svmlight text, regardless of their names.

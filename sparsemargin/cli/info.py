@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 import numpy as np
+from click.core import ParameterSource
 
 from sparsemargin.cli.app import failure_of
 from sparsemargin.cli.display import listed, percent, print_facts, size_in_words, watched
@@ -45,19 +46,21 @@ def command(
 ) -> None:  # fmt: skip
     """Describe files: texts, cells, row caches, models.
 
-    Texts and row caches are read completely to count rows, features, entries and labels. An error
-    in one file does not stop the others. The exit code is then 1.
+    Texts and row caches are read completely to count rows, features, entries and labels. For cells,
+    --label counts the types. An error in one file does not stop the others. The exit code is then 1.
     """
     figures, failures = list[dict[str, Any]](), 0
     sources = open_sources(files)
     check_apart(sources)
+    origin = click.get_current_context().get_parameter_source("label")
+    given = None if origin is ParameterSource.DEFAULT else label
     for source in sources:
         try:
             kind = kind_of(source, format, texts=encoding_named(encoding) != "utf-8")
             how = DocumentForm(
                 format, text or ("text",), label, missing=missing or "error", encoding=encoding
             )
-            figures.append(_figures(source, kind, n_jobs, how))
+            figures.append(_figures(source, kind, n_jobs, how, given))
         except (OSError, ValueError) as error:
             if click.get_current_context().meta.get(TRACEBACK):
                 raise
@@ -174,47 +177,35 @@ def _figures_of_model(source: Source, n_jobs: int | None) -> dict[str, Any]:
     return {**summary, "classes": [label_text(label) for label in summary["classes"]]}
 
 
-def _figures_of_cells(source: Source, n_jobs: int | None) -> dict[str, Any]:
-    """Return the figures of a file of cells, from its tables and the values of some cells."""
-    # They import scipy, which takes 0.2 s, and only cells need it here.
-    from sparsemargin.cells.genes import CellForm, columns_in
-    from sparsemargin.cells.source import sample_of
-
-    form = CellForm()
-    with form.open(source) as [cells]:
-        try:
-            columns = columns_in(cells, cells.genes, form)
-            sample = sample_of(cells, columns, np.dtype(np.float64))
-            values = str(sample.scale)
-        except ValueError as error:
-            values = str(error)
-        return {
-            "cells": cells.n_cells, "genes": cells.n_genes, "values": values,
-            "entries": cells.entries_before(cells.n_cells), "layers": list(cells.layers),
-            "obs": cells.obs.columns,
-        }  # fmt: skip
-
-
 def _cell_facts(figures: dict[str, Any]) -> dict[str, str]:
     numbers = {name: f"{figures[name]:,}" for name in ("cells", "genes", "entries")}
     lists = {name: listed(figures[name]) for name in ("layers", "obs") if figures[name]}
-    return {**numbers, "values": figures["values"], **lists}
+    types = [f"{entry['label']} ({entry['rows']:,})" for entry in figures.get("labels", ())]
+    of_types = {"types": listed(types)} if types else {}
+    return {**numbers, "values": figures["values"], **lists, **of_types}
 
 
 _FIGURES = {
-    "cells": _figures_of_cells,
     "svmlight": _figures_of_text,
     "cache": _figures_of_cache,
     "model": _figures_of_model,
 }
 
 
-def _figures(source: Source, kind: Kind, n_jobs: int | None, how: DocumentForm) -> dict[str, Any]:
+def _figures(
+    source: Source, kind: Kind, n_jobs: int | None, how: DocumentForm, label: str | None
+) -> dict[str, Any]:
+    """Return the figures of a file. `label` is None if the option was not given."""
     about = {"file": source.name, "bytes": source.size, "kind": kind}
     if kind in FORMS:
         return {**about, "kind": "texts", **_figures_of_documents(source, how)}
     if kind == "npz":
         raise ValueError(f"{source.name} is {KIND_NAMES[kind]}. Read it with numpy.load.")
+    if kind == "cells":
+        # It imports scipy, which takes 0.2 s, and only cells need it here.
+        from sparsemargin.cells.describe import describe_cells
+
+        return {**about, **describe_cells(source, label)}
     return {**about, **_FIGURES[kind](source, n_jobs)}
 
 

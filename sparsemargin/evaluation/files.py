@@ -142,8 +142,6 @@ class Evaluation:
         # the scores of the classes.
         scores = _scores(self.counts)
         averages = {"micro": _scores(self.counts.sum(axis=1, keepdims=True)), "macro": scores}
-        columns = zip(self.labels, *scores.tolist(), *self.counts[1:].tolist(), strict=True)
-        names = ("label", *_SCORES, "rows", "predicted")
         return {
             "rows": self.n_rows,
             "mistakes": self.n_rows - self.n_right,
@@ -154,12 +152,18 @@ class Evaluation:
                 for kind, of_kind in averages.items()
                 for name, values in zip(_SCORES, of_kind, strict=True)
             },
-            "classes": [dict(zip(names, entry, strict=True)) for entry in columns],
+            "classes": self._classes(self.counts),
             **self._details(),
             "unknown_labels": [
                 {"label": label, "rows": count} for label, count in self.unknown.most_common()
             ],
         }
+
+    def _classes(self, counts: np.ndarray) -> list[dict[str, Any]]:
+        """Return the scores and the counts of each class."""
+        columns = zip(self.labels, *_scores(counts).tolist(), *counts[1:].tolist(), strict=True)
+        names = ("label", *_SCORES, "rows", "predicted")
+        return [dict(zip(names, entry, strict=True)) for entry in columns]
 
     @abstractmethod
     def _shares(self, right: float) -> dict[str, float]:
@@ -193,6 +197,8 @@ class ClassEvaluation(Evaluation):
         self.positive = None if positive is None else LabelEncoder.of_positive(positive)
         # Numbers of the labels that occur in rows. The table always contains all classes.
         self._found: set[int] = set()
+        # Predictions of each class for rows whose label is not a class of the model.
+        self.strays = np.zeros(len(self.labels), dtype=np.int64)
         # Number of rows for each pair of true and predicted class number that occurs.
         self.confusion: Counter[tuple[int, int]] = Counter()
         votes = learner.hypothesis == "vote"
@@ -220,6 +226,7 @@ class ClassEvaluation(Evaluation):
         assert isinstance(answers, np.ndarray)
         known = codes < n_classes
         self._unknown.update(codes[~known].tolist())
+        self.strays += np.bincount(answers[~known], minlength=n_classes)
         if self.margins is not None:
             self.margins.append(self._margins_of(predicted, np.where(known, codes, 0))[known])
         codes, answers = codes[known].astype(np.int64), answers[known]
@@ -228,6 +235,16 @@ class ClassEvaluation(Evaluation):
         pairs, counts = np.unique(codes * n_classes + answers, return_counts=True)
         for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
             self.confusion[divmod(pair, n_classes)] += count
+
+    def classes_of_all_rows(self) -> list[dict[str, Any]]:
+        """Return the scores and counts of each class, with all predictions.
+
+        Those for rows whose label is not a class of the model count as false positives, in contrast
+        to `figures`.
+        """
+        counts = self.counts.copy()
+        counts[2] += self.strays
+        return self._classes(counts)
 
     def _codes(self, predicted: PredictedBlock) -> np.ndarray:
         block = predicted.block

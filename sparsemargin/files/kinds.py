@@ -35,7 +35,11 @@ FORM_OF: dict[str, TextForm] = {
 }  # fmt: skip
 
 _HDF5_MARK = b"\x89HDF"
-_CELLS = ".h5ad", ".h5", ".zarr", *MATRIX_ENDS
+
+#: Ends of the names of files of cells that have one file or folder.
+CELL_ENDS = ".h5ad", ".h5", ".zarr"
+
+_CELLS = *CELL_ENDS, *MATRIX_ENDS
 _COMPRESSED = ".gz", ".bz2", ".xz", ".zst"
 
 

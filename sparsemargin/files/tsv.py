@@ -1,4 +1,4 @@
-"""Rows of tables whose fields are separated by tabs."""
+"""Rows of tables whose fields are separated by tabs or commas."""
 
 from __future__ import annotations
 
@@ -38,11 +38,12 @@ def escaped(text: str) -> bytes:
         return text.encode("utf-8", "backslashreplace")
 
 
-def quoted(field: bytes) -> bytes:
-    """Quote an escaped field if it contains quotes. See `tsv_field`."""
-    return b'"%b"' % field.replace(b'"', b'""') if b'"' in field else field
+def quoted(field: bytes, separator: bytes = b"\t") -> bytes:
+    """Quote an escaped field if it contains quotes or the separator. See `tsv_field`."""
+    has_mark = b'"' in field or separator in field
+    return b'"%b"' % field.replace(b'"', b'""') if has_mark else field
 
 
-def tsv_row(fields: Iterable[str]) -> bytes:
+def tsv_row(fields: Iterable[str], separator: bytes = b"\t") -> bytes:
     """Return a line with one field for each text. See `tsv_field`."""
-    return b"\t".join(map(tsv_field, fields)) + b"\n"
+    return separator.join(quoted(escaped(each), separator) for each in fields) + b"\n"

@@ -369,9 +369,17 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         `is_new` says that the model is not yet trained. Values that can't be converted raise a
         ValueError. A conversion of values other than counts issues a UserWarning.
         """
-        if values is None or (is_new and self.normalize is None):
+        if is_new and (values is None or self.normalize is None):
             return UNCHECKED
         found = sample.scale if is_new else scale_of(sample.rows, sample.columns, own)
+        if values is None:
+            if found.form == "counts" != own.form:
+                warn_user(
+                    f"{sample.name} has counts, and the model was trained on {own}. normalize=None "
+                    "takes the counts as they are, so predictions are probably wrong. Pass values "
+                    "like those of the training cells."
+                )
+            return UNCHECKED
         can_take_counts = not isnan(own.total) and self.normalize is not None
         if can_take_counts and (values == "counts" or self._is_estimate(sample, found, is_new)):
             return Conversion(own.total, form=own.form)
@@ -397,7 +405,10 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             unlike = f"{found}, which can't be converted to what the model was trained on: {own}"
             if str(found) == str(own):
                 unlike = f"{found}, as the training cells, but their totals are far from those"
-            raise ValueError(f"{sample.name} has {unlike}.{advice}{sample.advice.none}")
+            advice += sample.advice.none
+            if found.form == "counts":
+                advice = " Normalise and transform the counts as those of the training cells were."
+            raise ValueError(f"{sample.name} has {unlike}.{advice}")
         if not as_they_are and found.form != "counts":
             taken = "" if conversion.factor == 1 else f", which is taken for {USUAL_TOTAL:,.0f}"
             warn_user(f"{sample.name} has {found}{taken}. They are converted to {own}.")

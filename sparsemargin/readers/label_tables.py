@@ -19,6 +19,12 @@ _LONGEST_FIELD = 131_072
 
 _FORM = "Each line must have a name and a label, separated by commas (.csv) or tabs."
 
+#: First column of tables that `annotate` writes for the cells of several files.
+FILE_COLUMN = "file"
+
+#: Texts that stand for a missing label of a cell. "nan" comes from `astype(str)` of missing values.
+MISSING_LABELS = "", "nan"
+
 # Separator between the path of a table and the name of a column.
 _COLUMN = ":"
 
@@ -42,6 +48,12 @@ def table_of(label: Any) -> dict[str, Any] | None:
         raise ValueError("label must be one column of a table. Pass label=obs['cell_type'].")
     found = named_table(label)
     if found is not None:
+        [source] = open_sources(found[0])
+        if kind_of(source) == "cells":
+            raise ValueError(
+                f"label={os.fspath(label)!r} is a file of cells, not a column of obs or a table of "
+                f"labels. Pass it to fit: CellClassifier('cell_type').fit({found[0]!r})."
+            )
         rows = _rows_of(*found)
         return _one_each((f"{found[0]}, line {line}", *row) for line, row in rows)
     if not isinstance(label, Mapping) and not hasattr(label, "to_dict"):
@@ -52,7 +64,7 @@ def table_of(label: Any) -> dict[str, Any] | None:
 def _one_each(rows: Iterable[Any]) -> dict[str, Any]:
     table: dict[str, Any] = {}
     for where, name, label in rows:
-        if is_missing(label) or (isinstance(label, str) and not label):
+        if is_missing(label) or (isinstance(label, str) and label in MISSING_LABELS):
             continue
         if table.setdefault(str(name), label) != label:
             raise ValueError(
@@ -79,17 +91,28 @@ def _rows_of(path: str, column: str | None) -> list[tuple[int, tuple[str, str]]]
             )
     if n_columns < 2:
         raise ValueError(f"{path} has only one column. {_FORM}")
+    if header[:2] == [FILE_COLUMN, "cells"]:
+        raise ValueError(
+            f"{path} has the cells of several files, which may have equal names. Write a table for "
+            "each file: annotate one file at a time."
+        )
     at = 1
     if column is not None or n_columns > 2:
         known = ", ".join(map(repr, header[1:]))
         if header[1:].count(column or "") != 1 or column is None:
             what = "several columns" if column is None else f"no column {column!r}, or two of it"
             raise ValueError(
-                f"{path} has {what}: {known}. Name one of them after the path: "
-                f"'{path}{_COLUMN}{header[-1]}'."
+                f"{path} has {what}: {known}. Name the column of labels after the path: "
+                f"'{path}{_COLUMN}{_likely(header[1:])}'."
             )
         at, rows = header.index(column, 1), rows[1:]
     return [(line, (row[0], row[at])) for line, row in rows]
+
+
+def _likely(columns: list[str]) -> str:
+    """Return the first column whose name is that of labels, or COLUMN if there is none."""
+    words = "type", "label", "annot", "class", "predicted"
+    return next((each for each in columns if any(w in each.lower() for w in words)), "COLUMN")
 
 
 def table_lines(path: str, delimiter: str, **how: Any) -> list[tuple[int, list[str]]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from copy import deepcopy
 from operator import attrgetter
@@ -10,22 +9,39 @@ from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sparsemargin._checks import check_choice
 from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.state import require
-from sparsemargin.cells.annotate import CellTypes, PredictedCells, annotate, predicted_cells
+from sparsemargin.cells.annotate import (
+    AS_MODEL,
+    CellTypes,
+    PredictedCells,
+    annotate,
+    check_arguments,
+    form_for,
+    predicted_cells,
+)
 from sparsemargin.cells.genes import CellForm, Match
 from sparsemargin.cells.learn import learn_cells
-from sparsemargin.cells.matrices import GIVEN_LABELS, cells_of_matrix, with_labels
+from sparsemargin.cells.matrices import (
+    GIVEN_LABELS,
+    cells_of_matrix,
+    check_order,
+    is_cells,
+    is_label,
+    with_labels,
+)
 from sparsemargin.cells.source import corpus_for
 from sparsemargin.estimators.classifiers import as_classifier
 from sparsemargin.evaluation.files import ClassEvaluation
 from sparsemargin.evaluation.markers import frame_of
 from sparsemargin.genomes.cells import CellNormalizer, Normalize, TargetSum, Values
 from sparsemargin.models import Algorithm
+from sparsemargin.models.inputs.labels import first_labels
 from sparsemargin.models.pipelines import parts_of
 from sparsemargin.readers.cell_files import cells_of
 from sparsemargin.readers.label_tables import named_table
@@ -247,7 +263,8 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
         """Predict the probabilities of the types, an ndarray of shape (n_cells, n_classes).
 
         The arguments and errors are those of `predict`. Probabilities are lowered for cells that
-        lack genes of the model, and are equal for cells without counts, as in `annotate`.
+        lack genes with more than 10 % of the variance of the training cells, and are equal for
+        cells without counts, as in `annotate`.
         """
         parts = [each.probabilities(self.classifier_) for each in self._predicted(X, how)]
         return np.concatenate(parts)
@@ -279,7 +296,7 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
         Parameters
         ----------
         X, y
-            As for `fit`. Cells whose type is not in `classes_` are left out.
+            As for `fit`. For files, y may also be a table of labels, as `label`.
         **how
             As for `predict`.
 
@@ -288,32 +305,48 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
         DataFrame, or dict of lists without pandas
             The columns "precision", "recall" and "f1", and the numbers of cells of the type,
             "support", and with this prediction, "predicted". The index "type" has the types.
+
+        Warns
+        -----
+        UserWarning
+            If cells have a type that is not in `classes_`. Their predictions are wrong: they count
+            in "predicted" and lower the precision, as in scikit-learn's `classification_report`,
+            and `score` counts them, too.
         """
-        rows = self._evaluation(X, y, how).figures()["classes"]
+        done = self._evaluation(X, y, how)
+        if done.unknown:
+            n_unknown = done.unknown.total()
+            warn_user(
+                f"{n_unknown:,} of {done.n_rows + n_unknown:,} cells have types that the model "
+                f"lacks: {first_labels(list(done.unknown))}. Their predictions count as wrong."
+            )
+        rows = done.classes_of_all_rows()
         names = {"label": "type", "rows": "support"}
         columns = {names.get(name, name): [row[name] for row in rows] for name in rows[0]}
         return frame_of(columns, "type")
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, **how: Any) -> float:
         """Return the accuracy.
 
-        X and y are as for `fit`. `sample_weight`, of shape (n_cells,), needs y.
+        X and y are as for `evaluate`, the keyword arguments as for `predict`. `sample_weight`, of
+        shape (n_cells,), needs y. Cells of types that are not in `classes_` count as wrong.
         """
-        if y is not None and not isinstance(y, str):
-            return float(super().score(X, y, sample_weight))
+        if y is not None and not is_label(X, y):
+            check_order(X, y)
+            return float(accuracy_score(y, self.predict(X, **how), sample_weight=sample_weight))
         if sample_weight is not None:
             raise ValueError("sample_weight needs y. Pass the types of the cells, too.")
-        done = self._evaluation(X, y, {})
-        return done.n_right / (done.n_rows + sum(done.unknown.values()))
+        done = self._evaluation(X, y, how)
+        return done.n_right / (done.n_rows + done.unknown.total())
 
     def _labelled(
         self, X: Any, y: Any, form: CellForm, genes: Any = None
     ) -> tuple[Any, np.ndarray | None, Any]:
         """Return the cells, the classes in the type of y if it is given, and the label. `genes` are
         those of a matrix without names."""
-        if isinstance(y, str) and _is_cells(X):
+        if is_label(X, y):
             return X, None, y
-        if y is None and _is_cells(X):
+        if y is None and is_cells(X):
             return X, None, self._column("label")
         if y is None:
             raise ValueError(
@@ -322,10 +355,12 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
             )
         if hasattr(X, "obs_names"):
             cells = cells_of(X, form.layer, form.var)
-        elif _is_cells(X):
+            check_order(X, y)
+        elif is_cells(X):
             raise ValueError(
-                "y is for one AnnData, a DataFrame or a matrix. Leave it out: label names the "
-                "types of the cells of files."
+                "An array y is for one AnnData, a DataFrame or a matrix. Leave it out: label names "
+                "the types of the cells of files. Or pass a column of obs, or a table of barcodes "
+                "and labels: a path, a dict or a pandas Series."
             )
         else:
             cells = cells_of_matrix(X, genes)
@@ -344,23 +379,23 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
             )
         return value
 
-    def _reading(self) -> dict[str, Any]:
-        return {"layer": self.layer, "var": self.var, "match": self.match}
-
-    def _form(self, normalize: Values = "auto", **how: Any) -> CellForm:
-        return CellForm(**self._reading() | how, values=normalize)
+    def _form(self, how: dict[str, Any]) -> CellForm:
+        """Return the settings for reading cells: the keyword arguments, or those of the model."""
+        check_arguments(how)
+        given = {name: how.get(name, AS_MODEL) for name in ("layer", "var", "match")}
+        return form_for(self, **given, values=how.get("normalize", "auto"))
 
     def _predicted(self, X: Any, how: dict[str, Any]) -> Iterator[PredictedCells]:
         """Predict cells and yield them block by block."""
         check_is_fitted(self)
-        form, cells = self._form(**how), X if _is_cells(X) else cells_of_matrix(X, self.genes_)
+        form, cells = self._form(how), X if is_cells(X) else cells_of_matrix(X, self.genes_)
         with form.open(cells) as opened:
             yield from predicted_cells(self.classifier_, self.normalizer_, opened, form)
 
     def _evaluation(self, X: Any, y: Any, how: dict[str, Any]) -> ClassEvaluation:
         """Return the evaluation of the model on labelled cells."""
         check_is_fitted(self)
-        form = self._form(**how)
+        form = self._form(how)
         cells, _, label = self._labelled(X, y, form, self.genes_)
         positive = (self.params or {}).get("positive")
         with form.open(cells) as opened:
@@ -409,10 +444,3 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
 def _is_column(label: Any) -> bool:
     """Return whether a label names a column of `obs`, and not a table."""
     return isinstance(label, str) and named_table(label) is None
-
-
-def _is_cells(X: Any) -> bool:
-    """Return whether X is an AnnData, a path, or a list of these, rather than a matrix."""
-    if isinstance(X, list | tuple):
-        return len(X) > 0 and all(map(_is_cells, X))
-    return isinstance(X, str | os.PathLike) or hasattr(X, "obs_names")

@@ -80,10 +80,15 @@ def test_error_of_a_small_panel_suggests_training_on_its_genes(model):
 def test_rarely_expressed_genes_may_be_missing(model):
     rare = np.argsort(model.normalizer_.deviations_)[:40]
     adata = cells()[:, np.setdiff1d(np.arange(200), rare)].copy()
+    expected = model.pipeline_.predict_proba(
+        csr_matrix(np.where(np.isin(np.arange(200), rare), 0, COUNTS.toarray()))
+    )
     with pytest.warns(UserWarning, match="lacks 40 of the 200 genes of the model, which count as 0"
                       ) as found:  # fmt: skip
-        annotate(model, adata)
+        types = annotate(model, adata)
     assert "lowered" not in str(found[0].message)
+    # Totals differ a little, because those of the cells lack the genes that are 0 here.
+    np.testing.assert_allclose(types.confidence, expected.max(axis=1), atol=1e-6)
 
 
 def test_missing_genes_are_counted_per_file(model, tmp_path):
@@ -177,6 +182,36 @@ def test_error_of_10x_files_suggests_another_var_column(model, tmp_path):
     annotate(model, tmp_path / "cells.h5", var="name")
 
 
+def test_tables_of_several_files_name_the_file_of_each_cell(model, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    cells().write_h5ad("1.h5ad")
+    cells()[:7].copy().write_h5ad("2.h5ad")
+    annotate(model, ["1.h5ad", "2.h5ad"], output="types.csv")
+    table = pd.read_csv("types.csv")
+    assert list(table) == ["file", "cells", "predicted", "confidence"]
+    assert table["file"].tolist() == ["1.h5ad"] * 300 + ["2.h5ad"] * 7
+    assert table["cells"][300:].tolist() == [f"cell{i}" for i in range(7)]
+    with pytest.raises(ValueError, match=r"types\.csv has the cells of several files"):
+        fit_anndata("1.h5ad", "types.csv:predicted")
+    annotate(model, "1.h5ad", output="one.csv")
+    assert fit_anndata("1.h5ad", "one.csv:predicted").classes_.tolist() == ["A", "B", "C"]
+    with pytest.raises(ValueError, match=r"Name the column of labels after .*one\.csv:predicted"):
+        fit_anndata("1.h5ad", "one.csv")
+    annotate(model, [cells(), cells()], output="both.tsv")
+    files = pd.read_csv("both.tsv", sep="\t")["file"]
+    assert files.unique().tolist() == ["The AnnData (1)", "The AnnData (2)"]
+
+
+def test_names_of_files_of_cells_are_refused_for_tables(model, tmp_path):
+    for name in "types.h5ad", "types.zarr", "types.h5":
+        with pytest.raises(ValueError, match=r"Name it \.tsv or \.csv"):
+            annotate(model, cells(), output=tmp_path / name)
+    adata = cells()
+    adata.obs_names = [f"a,{i}" for i in range(300)]
+    annotate(model, adata, output=tmp_path / "types.csv")
+    assert pd.read_csv(tmp_path / "types.csv")["cells"].tolist() == adata.obs_names.tolist()
+
+
 NAMES = ["plain", "a\tb", "c0\tT9\t1\nc1\tFORGED\t1", "x\ry", '"quoted', 'in "side"', "back\\slash",
          "\u2028", "\x85", "\x00nul", "é", "'"]  # fmt: skip
 
@@ -239,22 +274,72 @@ def markers_by_type(*args, **how):
     return {kind: of_type["gene"].tolist() for kind, of_type in table.groupby("type")}
 
 
-def test_markers_are_limited_to_genes_of_the_given_cells(model):
+@pytest.mark.parametrize("logarithms", [False, True])
+def test_markers_are_limited_to_genes_of_the_given_cells(model, logarithms, tmp_path):
     adata = cells()[:, 50:].copy()
-    markers, everything = markers_by_type(model, adata, top=5), markers_by_type(model, top=200)
+    values = COUNTS.toarray()[:, 50:] / COUNTS.toarray()[:, 50:].sum(axis=1, keepdims=True)
+    if logarithms:
+        values = np.log1p(values * 1e4)
+        adata.X = csr_matrix(values)
+    everything = markers_by_type(model, top=200)
+    with pytest.warns(UserWarning, match="lacks 50 of the 200 genes of the model. The others have"):
+        markers = markers_by_type(model, adata, top=5, groupby="cell_type")
     for kind in "ABC":
-        assert markers[kind] == [gene for gene in everything[kind] if gene in adata.var_names][:5]
+        own = np.isin(TYPES, kind)
+        higher = set(adata.var_names[values[own].mean(axis=0) > values[~own].mean(axis=0)])
+        assert markers[kind] == [gene for gene in everything[kind] if gene in higher][:5]
         assert adata.uns["rank_genes_groups"]["names"][kind].tolist() == markers[kind]
-    marker_genes(model, adata, top=1, key_added="markers", groupby="cell_type")
-    assert adata.uns["markers"]["params"]["groupby"] == "cell_type"
+    assert adata.uns["rank_genes_groups"]["params"]["groupby"] == "cell_type"
+    with pytest.warns(UserWarning, match="of the variance"):
+        few = marker_genes(model, adata, top=150, key_added="markers", groupby="cell_type")
+    assert len(adata.uns["markers"]["names"]) == 150
+    assert len(few) < 3 * 150
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
+    with pytest.warns(UserWarning, match="of the variance"):
+        found = markers_by_type(model, backed, top=5, groupby="cell_type")
+    assert found == markers
+    adata.obs["one"] = "A"
+    with pytest.warns(UserWarning, match="of the variance"):
+        other = markers_by_type(model, adata, top=5, groupby="one")
+    assert other["B"] == [gene for gene in everything["B"] if gene in adata.var_names][:5]
+
+
+def test_markers_of_genes_with_other_names(model):
     named = renamed(0, lambda gene: f"ENSG{int(gene[4:]):011d}")
-    by_symbol = markers_by_type(model, named, top=5, var="symbol")
+    how = {"top": 5, "groupby": "cell_type"}
+    expected = markers_by_type(model, cells(), **how)
+    by_symbol = markers_by_type(model, named, var="symbol", **how)
     for kind in "ABC":
-        assert named.var.loc[by_symbol[kind], "symbol"].tolist() == everything[kind][:5]
+        assert named.var.loc[by_symbol[kind], "symbol"].tolist() == expected[kind]
     named.var_names = [gene.lower() for gene in named.var["symbol"]]
-    assert markers_by_type(model, named, match="case")["A"][0].islower()
+    lower = {kind: [gene.lower() for gene in genes] for kind, genes in expected.items()}
+    assert markers_by_type(model, named, match="case", **how) == lower
+    own = fit_anndata(cells(), "cell_type", random_state=0, max_iter=3, match="case")
+    assert markers_by_type(own, named, **how) == lower
     with pytest.raises(ValueError, match=r"has none of the 200 genes.*match='case'"):
-        marker_genes(model, named, var=None)
+        marker_genes(model, named, var=None, groupby="cell_type")
+
+
+def test_bad_arguments_of_marker_genes_are_refused(model):
+    with pytest.raises(ValueError, match=r"groupby='sparsemargin' is not a column of obs "
+                       r"\(cell_type\)\. Call annotate\(model, adata\) first"):  # fmt: skip
+        marker_genes(model, cells())
+    for top in 5.0, 0, "5":
+        with pytest.raises(ValueError, match="top must be an integer of at least 1"):
+            marker_genes(model, top=top)
+    with pytest.raises(ValueError, match="adata must be an AnnData, got a str"):
+        marker_genes(model, "cells.h5ad")
+
+
+def test_advice_for_missing_genes_names_raw(model):
+    adata = cells()
+    adata.raw = adata
+    adata = adata[:, :120].copy()
+    with pytest.warns(UserWarning, match=r"If adata\.raw has the other genes.*layer='raw'"):
+        annotate(model, adata)
+    expected = annotate(model, cells())
+    assert np.array_equal(annotate(model, adata, layer="raw").confidence, expected.confidence)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -9,7 +9,7 @@ import pytest
 
 from problems.cells import adata_of, counts_of, pd, write_10x
 from problems.command_line import run
-from sparsemargin import fit_anndata
+from sparsemargin import CellClassifier, fit_anndata
 from sparsemargin.cells.source import CellForm, labels_of
 
 BARCODES = [f"ACGTACGT{i:04d}-1".replace("0", "A").replace("2", "C") for i in range(300)]
@@ -48,9 +48,11 @@ def test_column_of_a_table_is_named_after_its_path(path, obs, tmp_path):
     text = refused(path, str(table))
     assert "has several columns: 'n_genes', 'cell_type', 'note'" in text
     remedy = text.rsplit(" ", 1)[1].strip("'.")
-    assert remedy == f"{table}:note"
-    assert labels(path, remedy) == obs["note"].tolist()
-    assert labels(path, f"{table}:cell_type") == obs["cell_type"].tolist()
+    assert remedy == f"{table}:cell_type"
+    assert labels(path, remedy) == obs["cell_type"].tolist()
+    assert labels(path, f"{table}:note") == obs["note"].tolist()
+    obs[["n_genes", "note"]].to_csv(other := tmp_path / "other.csv")
+    assert refused(path, str(other)).endswith(":COLUMN'.")
     assert "has no column 'x'" in refused(path, f"{table}:x")
     obs.to_csv(tmp_path / "obs.tsv.gz", sep="\t", index_label="barcode")
     assert labels(path, f"{tmp_path}/obs.tsv.gz:cell_type") == obs["cell_type"].tolist()
@@ -107,9 +109,57 @@ def test_field_length_limit_ignores_the_csv_module_setting(path, obs, tmp_path):
     assert "line 1: field larger" in error
 
 
+def test_names_of_cells_must_be_unique_for_a_table(path, obs, tmp_path):
+    X, types = counts_of()
+    adata = adata_of(X, types)
+    table = adata.obs["cell_type"].to_dict()
+    adata.write_h5ad(tmp_path / "other.h5ad")
+    adata.write_h5ad(tmp_path / "again.h5ad")
+    with pytest.raises(ValueError, match=r"other\.h5ad and .*again\.h5ad both have a cell with the "
+                       r"name 'cell0'.*label='cell_type'"):  # fmt: skip
+        fit_anndata([tmp_path / "other.h5ad", tmp_path / "again.h5ad"], table)
+    fit_anndata([adata, adata], "cell_type", max_iter=1)
+    with pytest.raises(ValueError, match=r"The AnnData \(1\) and The AnnData \(2\) both"):
+        fit_anndata([adata, adata], table)
+    adata.obs_names = ["cell1", *adata.obs_names[1:]]
+    with pytest.raises(ValueError, match="The AnnData has several cells with the name 'cell1'"):
+        fit_anndata(adata, table)
+    fit_anndata(adata, {name: kind for name, kind in table.items() if name != "cell1"}, max_iter=1)
+
+
+def test_file_of_cells_is_no_table(path):
+    with pytest.raises(ValueError, match="is a file of cells, not a column of obs"):
+        fit_anndata(path, str(path))
+
+
+def test_measurements_and_missing_texts_are_no_labels(path):
+    X, types = counts_of()
+    numbers = {"total": np.linspace(0, 9, 300), "number": np.minimum(np.arange(300.0), 200)}
+    adata = adata_of(X, types, **numbers)
+    for label in "total", adata.obs["total"].to_dict():
+        with pytest.raises(
+            ValueError, match=r"label has values such as 0\.\d+, which are measurem"
+        ):
+            fit_anndata(adata, label)
+    with pytest.warns(UserWarning, match="201 different labels in 300 rows"):
+        fit_anndata(adata, "number", max_iter=1)
+    for missing in "", "nan":
+        adata.obs["kind"] = pd.Categorical(np.where(np.arange(300) > 9, types, missing))
+        with pytest.raises(ValueError, match="'kind' is missing for 10 of 300 cells") as error:
+            fit_anndata(adata, "kind")
+        remedy = str(error.value).partition("leave them out: ")[2].removesuffix(".")
+        kept = eval(remedy, {"adata": adata}).copy()
+        assert fit_anndata(kept, "kind", max_iter=1).classes_.tolist() == ["A", "B", "C"]
+        y = adata.obs["kind"].to_numpy()
+        with pytest.raises(ValueError, match=f"y\\[0\\] is {missing!r}: this cell has no label"):
+            CellClassifier().fit(adata, y)
+        keep = ~np.isin(y, ["", "nan"])
+        CellClassifier(max_iter=1).fit(adata[keep], y[keep])
+
+
 def test_cells_without_label_are_left_out(path, obs):
     expected = obs["cell_type"].where(np.arange(300) > 9, None).tolist()
-    for missing in None, np.nan, "", pd.NA:
+    for missing in None, np.nan, "", "nan", pd.NA:
         holes = [missing if i < 10 else each for i, each in enumerate(obs["cell_type"])]
         assert labels(path, dict(zip(BARCODES, holes, strict=True))) == expected
         assert labels(path, pd.Series(holes, index=BARCODES, dtype=object)) == expected

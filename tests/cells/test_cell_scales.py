@@ -141,6 +141,19 @@ def test_models_of_other_values_accept_only_such_values(tmp_path):
     assert len(annotate(model, cells(DENSE), normalize=None).predicted) == 300
 
 
+@pytest.mark.filterwarnings("ignore:.*assumed to be:UserWarning")
+def test_counts_are_not_taken_for_logarithms_of_an_unknown_total():
+    logs = cells(np.log1p(SHARES * 1e4)[:, :100])
+    model = fit_anndata(logs, "cell_type", random_state=0, max_iter=2)
+    counts = cells(DENSE[:, :100])
+    with pytest.raises(ValueError, match="Normalise and transform the counts as those of") as error:
+        annotate(model, counts)
+    assert "normalize=None" not in str(error.value)
+    _, texts = warned(annotate, model, counts, normalize=None)
+    assert "has counts, and the model was trained on log1p of counts" in texts[0]
+    assert warned(annotate, model, logs, normalize=None)[1] == []
+
+
 def test_raw_counts_match_models_of_raw_counts():
     model = fit_anndata(cells(DENSE), "cell_type", normalize=None, random_state=0, max_iter=2)
     assert len(annotate(model, cells(DENSE)).predicted) == 300

@@ -653,9 +653,12 @@ def test_contradictory_arguments_are_rejected(tmp_path):
         fit_anndata(adata, "cell_type", genes=["GENE1", "GENE2", "GENE1"])
     adata.write_h5ad(path := tmp_path / "cells.h5ad")
     model, before = fit_anndata(path, "cell_type"), path.read_bytes()
-    with pytest.raises(ValueError, match="are one file"):
+    with pytest.raises(ValueError, match="is that of a file of cells"):
         annotate(model, path, output=path)
-    assert path.read_bytes() == before
+    path.rename(other := tmp_path / "cells")
+    with pytest.raises(ValueError, match="are one file"):
+        annotate(model, other, output=other)
+    assert other.read_bytes() == before
 
 
 def test_row_cache_depends_on_the_order_of_genes(tmp_path):

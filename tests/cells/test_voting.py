@@ -93,6 +93,15 @@ def test_unknown_clusters_are_refused(model):
     with pytest.raises(ValueError, match=r"neither a column of obs \(cell_type\) nor a graph in "
                        r"obsp \(none\). Make clusters first"):  # fmt: skip
         annotate(model, adata, majority_voting="leiden")
+    adata.obsp["graph"] = csr_matrix(np.eye(300))
+    with pytest.raises(ValueError, match=r"min_share is for clusters, and .*is a graph"):
+        annotate(model, adata, majority_voting="graph", min_share=0.5)
+    adata.obs["total"] = np.linspace(0, 99, 300)
+    with pytest.raises(ValueError, match="measurements, not clusters"):
+        annotate(model, adata, majority_voting="total")
+    adata.obs["number"] = np.arange(300)
+    with pytest.warns(UserWarning, match="300 different values for 300 cells"):
+        annotate(model, adata, majority_voting="number")
     with pytest.raises(ValueError, match=r"needs an AnnData\. Read the file first"):
         annotate(model, "cells.h5ad", majority_voting="leiden")
     with pytest.raises(ValueError, match="min_share must be a number from 0 to 1"):

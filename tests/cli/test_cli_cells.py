@@ -74,6 +74,28 @@ def test_info_describes_cell_files(path):
         assert words in told
 
 
+def test_info_counts_the_types_of_cells(path):
+    told = run("info", path, "--label", "cell_type").stdout
+    counts = pd.Series(counts_of()[1]).value_counts()
+    assert f"types    {counts.index[0]} ({counts.iloc[0]})" in told
+    [figures] = json.loads(run("info", path, "--label", "cell_type", "--json").stdout)["files"]
+    assert {each["label"]: each["rows"] for each in figures["labels"]} == counts.to_dict()
+    assert "no column 'x' in obs" in run("info", path, "--label", "x", code=1).stderr
+    assert "types" not in run("info", path).stdout.replace("cell_type", "")
+
+
+def test_swapped_model_and_file_are_reported(path):
+    fit_model = "train", path, "--label", "cell_type", "-o", "types.model"
+    assert run(*fit_model).exit_code == 0
+    for command in ("annotate",), ("predict",), ("evaluate", "--label", "cell_type"):
+        told = run(*command, path, "types.model", code=2).stderr
+        assert f"MODEL comes first: sparsemargin {command[0]} types.model cells.h5ad" in told
+    told = run("annotate", "types.model", path, "-o", "types.h5ad", code=1).stderr
+    assert "Name it .tsv or .csv" in told
+    lines = run("annotate", "types.model", path, path).stdout.splitlines()
+    assert lines[0] == "file\tcells\tpredicted\tconfidence"
+
+
 def test_usage_errors_are_reported(path):
     told = run("train", path, "-o", "x.model", code=1)
     assert told.exit_code == 1

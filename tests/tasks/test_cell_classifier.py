@@ -307,11 +307,71 @@ def test_evaluation_by_type(model, tmp_path):
     adata.obs["cell_type"] = np.where(np.arange(100) < 50, "Z", TYPES[:100])
     right = accuracy_score(adata.obs["cell_type"], model.predict(adata))
     assert model.score(adata) == model.score(adata, adata.obs["cell_type"]) == pytest.approx(right)
-    assert model.evaluate(adata)["support"].sum() == 50
+    with pytest.warns(UserWarning, match="50 of 100 cells have types that the model lacks: Z"):
+        table = model.evaluate(adata)
+    assert table["support"].sum() == 50
+    assert table["predicted"].sum() == 100
+    report = classification_report(adata.obs["cell_type"], model.predict(adata), output_dict=True,
+                                   zero_division=0)  # fmt: skip
+    for kind in "ABC":
+        assert table.loc[kind, "precision"] == pytest.approx(report[kind]["precision"])
+        assert table.loc[kind, "recall"] == pytest.approx(report[kind]["recall"])
     with pytest.raises(ValueError, match="sample_weight needs y"):
         model.score(adata, sample_weight=np.ones(100))
     lone = CellClassifier(params={"positive": "B"}, max_iter=1).fit(cells())
     assert lone.evaluate(cells()).index.tolist() == ["-1", "1"]
+
+
+def test_tables_of_labels_are_given_to_evaluate(model, tmp_path):
+    adata = cells()
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    adata.obs["cell_type"].to_csv(tmp_path / "types.csv")
+    expected = model.evaluate(adata)
+    series = adata.obs["cell_type"]
+    for table in series[::-1], series.to_dict(), tmp_path / "types.csv":
+        assert model.evaluate(tmp_path / "cells.h5ad", table).equals(expected)
+        assert model.score(tmp_path / "cells.h5ad", table) == model.score(adata)
+    assert model.evaluate(adata, series.to_dict()).equals(expected)
+    with pytest.raises(ValueError, match="a path, a dict or a pandas Series"):
+        model.evaluate(tmp_path / "cells.h5ad", TYPES)
+
+
+def test_labels_in_another_order_than_the_cells_are_reported(model):
+    adata = cells()
+    with pytest.warns(UserWarning, match=r"Pass y\.loc\[adata\.obs_names\]"):
+        clone(NEW).fit(adata, adata.obs["cell_type"][::-1])
+    with pytest.warns(UserWarning, match="labels are used by position"):
+        model.score(adata, adata.obs["cell_type"][::-1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        clone(NEW).fit(adata, adata.obs["cell_type"][::-1].loc[adata.obs_names])
+        clone(NEW).fit(adata, pd.Series(TYPES))
+
+
+def test_advice_for_missing_labels_suits_an_anndata():
+    adata, y = cells(), np.where(np.arange(300) == 7, None, TYPES)
+    with pytest.raises(ValueError, match=r"y\[7\] is None: .*X\[keep\]"):
+        clone(NEW).fit(adata, y)
+    keep = pd.notna(np.array(y, dtype=object))
+    clone(NEW).fit(adata[keep], np.asarray(y)[keep])
+    masked = np.ma.masked_array(np.arange(300) % 2, mask=np.arange(300) == 5)
+    with pytest.raises(ValueError, match=r"then X\[keep\] \(numpy\.asarray\(X\)\[keep\] if X is a"):
+        clone(NEW).fit(adata, masked)
+
+
+def test_keyword_arguments_of_all_methods(model):
+    lower = FRAME.rename(columns=str.lower)
+    assert model.score(lower, TYPES, match="case") == model.score(FRAME, TYPES)
+    with pytest.raises(TypeError, match=r"layer, var, match, normalize\. threshold is an argument "
+                       "of annotate"):  # fmt: skip
+        model.predict(FRAME, threshold=0.5)
+    with pytest.raises(TypeError, match="'treshold' is not one of the keyword arguments"):
+        model.evaluate(FRAME, TYPES, treshold=0.5)
+    with pytest.raises(ValueError, match="layer must be a str or None"):
+        model.predict(cells(), layer=["counts"])
+    for X in FRAME, COUNTS:
+        with pytest.raises(ValueError, match="call predict or predict_proba"):
+            model.annotate(X)
 
 
 def test_confusion_is_drawn_by_scikit_learn(model):

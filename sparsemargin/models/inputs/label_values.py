@@ -156,8 +156,8 @@ def unwrapped(y: Any) -> Any:
         for row in np.argwhere(np.ma.getmaskarray(y))[:1].tolist():
             raise ValueError(
                 f"y{row} is masked: this row has no label. Leave masked rows out of X and y: "
-                "keep = ~numpy.ma.getmaskarray(y), then numpy.asarray(X)[keep] (X[keep] if X is "
-                "sparse) and y[keep]."
+                "keep = ~numpy.ma.getmaskarray(y), then X[keep] (numpy.asarray(X)[keep] if X is a "
+                "list) and y[keep]."
             )
         return np.asarray(y.data)
     if hasattr(y, "to_pylist") and not hasattr(y, "schema"):  # a pyarrow array, not a table
