@@ -47,7 +47,8 @@ def command(
     """Describe files: texts, cells, row caches, models.
 
     Texts and row caches are read completely to count rows, features, entries and labels. For cells,
-    --label counts the types. An error in one file does not stop the others. The exit code is then 1.
+    --label counts the types. An error in one file does not stop the others. The exit code is then
+    1.
     """
     figures, failures = list[dict[str, Any]](), 0
     sources = open_sources(files)
