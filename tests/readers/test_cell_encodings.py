@@ -35,7 +35,7 @@ COLUMNS = {
     "numbers as categories": ([pd.Categorical([2, 1, 3])], [1, 2, 3]),
     "booleans as categories": ([pd.Categorical([True, False, True])], ["False", "True"]),
     "integers": ([[3, 1, 2]], [1, 2, 3]),
-    "floats": ([[0.5, 1.5, 3.0]], [0.5, 1.5, 3.0]),
+    "floats": ([[2.0, 5.0, 3.0]], [2.0, 3.0, 5.0]),
     "booleans": ([[True, False, True]], ["False", "True"]),
     "nullable integers": ([pd.array([3, 1, 2], dtype="Int64")], [1, 2, 3]),
     "nullable booleans": ([pd.array([True, False, True], dtype="boolean")], ["False", "True"]),
