@@ -55,6 +55,8 @@ def _refuse_parameters_of_vectorizers(params: Mapping[str, Any], *, in_files: bo
     in_memory = text.TfidfVectorizer, text.WordCharVectorizer
     hashing = text.HashingVectorizer, text.WordCharHashingVectorizer
     usable, unusable = (hashing, in_memory) if in_files else (in_memory, hashing)
+    if "vectorizer" in params:
+        raise ValueError("fit_text has no parameter vectorizer. Pass it as features=.")
     for name in params.keys() - known:
         for kind in usable:
             if name in kind().get_params():

@@ -223,14 +223,14 @@ def test_one_epoch_with_a_given_algorithm_needs_no_row_cache(tmp_path, monkeypat
     path = tmp_path / "texts.tsv"
     tsv(path, TEXTS, LABELS)
     monkeypatch.setattr("sparsemargin.streaming.passes.write_cache", None)
-    model = fit_text(path, vectorizer=words(), **SETTINGS)
+    model = fit_text(path, features=words(), **SETTINGS)
     assert model.classifier_.n_iter_ == 1
 
 
 def test_columns_are_named_while_the_model_is_trained(tmp_path, monkeypatch):
     path = tmp_path / "texts.tsv"
     tsv(path, TEXTS, LABELS)
-    expected = fit_text(path, vectorizer=words(), **SETTINGS)
+    expected = fit_text(path, features=words(), **SETTINGS)
     trained, remember = threading.Event(), HashingVectorizer.remember_terms
 
     def remember_terms(vectorizer, texts):
@@ -519,7 +519,7 @@ def test_long_text_of_a_table_is_read(tmp_path, end):
         assert fit_text(path, features=words(), **SETTINGS).predict(["sea"]).tolist() == ["b"]
 
 
-@pytest.mark.parametrize("vectorizer", [None, words()])
+@pytest.mark.parametrize("vectorizer", ["auto", words()])
 def test_text_pipeline_continues_with_further_texts(vectorizer):
     first = fit_text(TEXTS, LABELS, features=vectorizer, **SETTINGS)
     before = first.classifier_.coef_.copy()
