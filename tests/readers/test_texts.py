@@ -242,7 +242,7 @@ def test_columns_are_named_while_the_model_is_trained(tmp_path, monkeypatch):
         trained.set()
 
     monkeypatch.setattr(HashingVectorizer, "remember_terms", remember_terms)
-    monkeypatch.setattr("sparsemargin.readers.texts._ENOUGH_CHARACTERS", 1)
+    monkeypatch.setattr("sparsemargin.readers.texts.ENOUGH_CHARACTERS", 1)
     vectorizer = words()
     learn_documents(path, vectorizer, DocumentForm(), report=report, **SETTINGS)
     assert vectorizer.terms_ == expected.vectorizer_.terms_
