@@ -96,5 +96,5 @@ def test_parameters_of_the_vectorizer_are_recognized(name, tmp_path):
     ):
         fit_text(tmp_path / "a.tsv", **{name: (1, 2)})
     fit_text(TEXTS, LABELS, features=TfidfVectorizer(ngram_range=(1, 2)), random_state=0)
-    with pytest.raises(ValueError, match="no parameter vectorizer. Pass it as features="):
+    with pytest.raises(ValueError, match=r"no parameter vectorizer. Pass it as features="):
         fit_text(TEXTS, LABELS, vectorizer=TfidfVectorizer())
