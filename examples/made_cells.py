@@ -135,7 +135,9 @@ def write_cells(path, n_cells, tissue=None, *, order="shuffled", seed=0, compres
                 dataset.resize(stored + len(values), axis=0)
                 dataset[stored:] = values
             ends.append(rows.indptr[1:].astype(np.int64) + stored)
-        X["indptr"] = np.concatenate(ends)
+        indptr = np.concatenate(ends)
+        # scipy needs the same type for both arrays.
+        X["indptr"] = indptr.astype(np.int32) if indptr[-1] < 2**31 else indptr
         obs = {"cell_type": (types, tissue.names), "batch": (batches, list("ABCDEFGH"))}
         _write_frame(file, "obs", [f"cell{i}" for i in range(n_cells)], obs)
         _write_frame(file, "var", tissue.genes, {})
