@@ -18,7 +18,7 @@ from sparsemargin._engine.rows.csr import Csr
 from sparsemargin._engine.rows.parts import pointers_of
 from sparsemargin._heavy import sklearn_exceptions
 from sparsemargin._version import __version__
-from sparsemargin.distributed.backends import Backend, backend_of, in_order
+from sparsemargin.distributed.backends import Backend, backend_of
 from sparsemargin.distributed.mixing import Mixing, Mixture
 from sparsemargin.distributed.rounds import Round, Rounds, ShardOptions, survey
 from sparsemargin.distributed.row_makers import RowMaker, Texts
@@ -30,7 +30,7 @@ from sparsemargin.distributed.schema import (
     schema_of_matrices,
 )
 from sparsemargin.distributed.shard_forms import is_array, shards_of
-from sparsemargin.distributed.shards import FileShard, sampled
+from sparsemargin.distributed.shards import FileShard, SampledRows, sampled
 from sparsemargin.files.atomic import check_replaceable
 from sparsemargin.files.distinct import Named, check_distinct
 from sparsemargin.files.kinds import FORMS, TextForm, kind_of
@@ -46,9 +46,6 @@ from sparsemargin.streaming.report import ProgressLines
 if TYPE_CHECKING:
     from dask.distributed import Client
 
-
-# Some rows of a shard, and their targets.
-SampledRows = tuple[Csr, np.ndarray]
 
 # Default number of epochs if an algorithm is named.
 _EPOCHS = 5
@@ -85,7 +82,6 @@ def fit_distributed(
     algo: Algorithm | None = None,
     max_iter: int | Literal["auto"] | None = "auto",
     mixing: Mixing = "auto",
-    mixes_per_epoch: int = 16,
     classes: Any = None,
     positive: Any = None,
     multilabel: bool = False,
@@ -149,9 +145,6 @@ def fit_distributed(
         shard after the other, and equals that of one machine with all rows, starting with the shard
         where the vector begins. "auto": a ring if there are at least as many vectors as shards,
         else "uniform". No effect for "ho" and "so".
-    mixes_per_epoch : int, default=16
-        Number of mixtures per epoch. Before each mixture, every shard trains on an equal part of
-        its rows. No effect for a ring, "ho" and "so".
     classes, positive, multilabel, n_features, hash_bits, zero_based, dtype
         Parameters for files, see `fit_svmlight`. For row caches and files of texts, only
         `classes`, `positive` and `multilabel` can be used.
@@ -328,11 +321,7 @@ def learn_shards(shards: Any, y: Any, options: ShardOptions) -> Learner:
         else:
             schema = schema_of_matrices(surveys)
         if learner is None or options.balanced:
-            n_rows_each = 0 if learner else -(-MOST_ROWS // len(found))
-            counts, parts = zip(*in_order(backend.each(sampled, schema, n_rows_each)), strict=True)
-            schema = replace(schema, counts=sum(counts))
-            learner = learner or _learner_of(options, schema, list(chain.from_iterable(parts)))
-            assert learner is not None
+            learner, schema = _selected_over(backend, options, schema, learner)
         if learner.intercept_scaling == "auto":
             p = learner.p_for(schema.n_columns)
             learner.intercept_scaling = intercept_scale(surveys[0].beginning, p)
@@ -350,11 +339,11 @@ def _surveys_of(backend: Backend, row_maker: Any, n_shards: int) -> list[Survey]
     shard."""
     step = getattr(row_maker, "step", None)
     wants_terms = hasattr(step, "remember_terms") and not hasattr(step, "terms_")
-    steps = [step if wants_terms else None, *[None] * (n_shards - 1)]
-    found = in_order(backend.each(survey, __version__, n_shards > 1, starts=steps))
-    surveys = [each for each, _ in found]
-    if steps[0] is not None:
-        steps[0].terms_ = pickle.loads(found[0][1])
+    given = {s: (__version__, None if s or not wants_terms else step) for s in range(n_shards)}
+    found = dict(backend.results(*backend.over_shards(survey, given)))
+    surveys = [found[s][0] for s in range(n_shards)]
+    if wants_terms:
+        step.terms_ = pickle.loads(found[0][1])
     check_rows_there(surveys)
     return surveys
 
@@ -364,38 +353,59 @@ def _check_options(options: ShardOptions) -> None:
     if options.mixing not in get_args(Mixing):
         known = ", ".join(map(repr, get_args(Mixing)))
         raise ValueError(f"mixing must be one of {known}, got {options.mixing!r}.")
-    check_count("mixes_per_epoch", options.mixes_per_epoch, 1, sys.maxsize)
     if options.resume and options.checkpoint is None:
         raise ValueError("resume=True goes on from a checkpoint: pass its path as checkpoint.")
     check_count("memory_limit", options.memory_limit, 1, sys.maxsize)
 
 
-def _learner_of(
-    options: ShardOptions, schema: Schema | None = None, parts: Sequence[SampledRows] = ()
-) -> Learner | None:
-    """The learner that the options specify. If it depends on rows, it is selected from those in
-    `parts`; None without a schema."""
+def _selected_over(
+    backend: Backend, options: ShardOptions, schema: Schema, learner: Learner | None
+) -> tuple[Learner, Schema]:
+    """The learner, which is selected by some rows of all shards if it is None, and the schema with
+    the number of rows of each class. The rows are used where they are."""
+    n_shards = len(backend.shards)
+    n_rows = 0 if learner is not None else -(-MOST_ROWS // n_shards)
+    given = dict.fromkeys(range(n_shards), (schema, n_rows))
+    counts, parts = backend.over_shards(sampled, given, 2)
+    found = dict(backend.results(counts))
+    schema = replace(schema, counts=sum(found[s] for s in range(n_shards)))
+    if learner is None:
+        default = _default_of(options)
+        call = backend.submit(_selected, schema, default, *parts.values())
+        (chosen,) = backend.gather([call])
+        assert schema.counts is not None
+        many = schema.form is not None
+        n_rows = int(schema.counts[:, 0].sum())
+        learner = check_mixable(default.learner(chosen, n_rows, None if many else schema.counts[1]))
+    return learner, schema
+
+
+def _default_of(options: ShardOptions) -> DefaultAlgorithm:
+    return DefaultAlgorithm({**options.params, "max_iter": options.max_iter})
+
+
+def _learner_of(options: ShardOptions) -> Learner | None:
+    """The learner that the options specify; None if it depends on rows."""
     if options.algo is not None:
         max_iter = _EPOCHS if options.max_iter == "auto" else options.max_iter
         kind, known = find_algorithm(options.algo, {**options.params, "max_iter": max_iter})
         return check_mixable(kind(**known))
-    default = DefaultAlgorithm({**options.params, "max_iter": options.max_iter})
+    default = _default_of(options)
     check_mixable(AROW.learner(default.params))
-    if schema is not None:
-        multilabel, counts = schema.form is not None, schema.counts
-        assert counts is not None
-        chosen = AROW if multilabel else _selected(schema, parts, default)
-        n_rows = int(counts[:, 0].sum())
-        return check_mixable(default.learner(chosen, n_rows, None if multilabel else counts[1]))
     if default.settled is not None and "max_iter" in default.params:
         return check_mixable(default.settled.learner(default.params))
     return None
 
 
-def _selected(schema: Schema, parts: Sequence[SampledRows], default: DefaultAlgorithm) -> Candidate:
+def _selected(
+    schema: Schema, default: DefaultAlgorithm, *of_shards: Sequence[SampledRows]
+) -> Candidate:
     """The candidate selected for rows like these."""
+    if schema.form is not None:
+        return AROW
     if default.settled is not None:
         return default.settled
+    parts = [*chain.from_iterable(of_shards)]
     data, indices = (
         np.concatenate([getattr(rows, name) for rows, _ in parts]) for name in ("data", "indices")
     )

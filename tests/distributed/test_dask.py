@@ -225,8 +225,9 @@ def test_two_causes_of_one_failure_are_both_restarted(tmp_path):
         for future in shared, *shards:
             assert isinstance(future.exception(timeout=60), distributed.KilledWorker)
         backend = backends.DaskBackend(client, cut(*make_data(), 2))
-        backend.shards = shards
-        assert sorted(backend.each(max, shared)) == [(0, "b"), (1, "c")]
+        backend.shards = backend.restartable([shared, *shards])[1:]
+        handles = backend.over_shards(max, {0: [shared], 1: [shared]})
+        assert sorted(backend.results(*handles)) == [(0, "b"), (1, "c")]
 
 
 @long
@@ -279,7 +280,7 @@ def test_train_command_uses_a_cluster(command, paths, tmp_path):
     told = run(*command, "--algo", "alma", "--resume").stderr
     assert "is trained for all 5 epochs" in told
     assert "Pass more --epochs" in told
-    command += ["--algo", "pnorm", "--epochs", "99", "--mixes-per-epoch", "1"]
+    command += ["--algo", "pnorm", "--epochs", "99"]
     run(*command)
     told = run(*command, "--resume").stderr
     assert "The last epoch made no correction" in told
