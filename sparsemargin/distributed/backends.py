@@ -101,7 +101,10 @@ class SerialBackend:
         return Lazy(function, *arguments)
 
     def over_shards(
-        self, function: Callable[..., Any], arguments: Mapping[int, Sequence[Any]], n_pieces: int = 0
+        self,
+        function: Callable[..., Any],
+        arguments: Mapping[int, Sequence[Any]],
+        n_pieces: int = 0,
     ) -> list[dict[int, Any]]:
         """Call a function with shards and their arguments; returns handles of the results. With
         `n_pieces`, these are tuples of so many elements, and each element has a handle."""
@@ -214,7 +217,10 @@ class DaskBackend:
             return self.restartable([self.client.submit(function, *arguments, pure=False)])[0]
 
     def over_shards(
-        self, function: Callable[..., Any], arguments: Mapping[int, Sequence[Any]], n_pieces: int = 0
+        self,
+        function: Callable[..., Any],
+        arguments: Mapping[int, Sequence[Any]],
+        n_pieces: int = 0,
     ) -> list[dict[int, Future]]:
         """See `SerialBackend.over_shards`. Tasks are not restricted to workers. If all workers are
         gone for a moment, Dask can wait for ever for a preferred worker, even if others are
@@ -259,7 +265,7 @@ class DaskBackend:
 
     def each(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
         """See `SerialBackend.each`."""
-        given = dict.fromkeys(range(len(self.shards)), [*map(self.share, arguments)])
+        given = dict.fromkeys(range(len(self.shards)), tuple(map(self.share, arguments)))
         found = dict(self.results(*self.over_shards(function, given)))
         return [found[s] for s in range(len(self.shards))]
 

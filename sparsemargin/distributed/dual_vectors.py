@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from sparsemargin._engine.first_order.linear_space import LinearSpace
-from sparsemargin._engine.mixing.coordinates import places_of
+from sparsemargin._engine.mixing.coordinates import ColumnSet, places_of
 from sparsemargin.distributed.backends import Backend
 from sparsemargin.distributed.mixing import Mixer, Mixture, ShardEpoch, Update
 from sparsemargin.distributed.schema import Part
@@ -36,9 +36,11 @@ from sparsemargin.distributed.slices import (
 )
 from sparsemargin.models import Learner
 
-# In the first epoch, shards are mixed after so many rows each, and again whenever they have used
-# twice as many. In all epochs they are mixed at least _LEAST times. Chosen by experiment.
-_FIRST_ROWS, _FACTOR, _LEAST = 8, 2, 8
+# In the first epoch, shards are mixed after 1/_SHARE of their rows, but after _MOST_FIRST rows at
+# the latest, and again whenever they have used twice as many. If shards have few rows, they are
+# mixed at least _LEAST times in all epochs, otherwise once in later epochs. Chosen by experiment.
+_SHARE, _FEWEST_FIRST, _MOST_FIRST = 64, 8, 1000
+_LEAST, _FEW = 8, 4096
 
 # Number of rows of all shards per slice. Fewer are not worth the tasks of one more slice.
 _ROWS_A_SLICE = 1 << 14
@@ -50,11 +52,12 @@ _SCALARS = "corrections", "largest", "mass", "bound"
 
 def cuts_of(n_rows: int, *, first_epoch: bool) -> list[int]:
     """The numbers of rows of a shard of n_rows after which shards are mixed in an epoch."""
-    most = max(1, -(-n_rows // _LEAST))
-    cuts, step = [0], _FIRST_ROWS if first_epoch else most
+    most = -(-n_rows // _LEAST) if n_rows < _FEW else n_rows
+    first = min(_MOST_FIRST, max(_FEWEST_FIRST, n_rows // _SHARE))
+    cuts, step = [0], first if first_epoch else most
     while cuts[-1] < n_rows:
         cuts.append(cuts[-1] + min(step, most))
-        step = cuts[-1] * (_FACTOR - 1)
+        step = cuts[-1]
     # A part of few rows is joined with the part before it.
     if len(cuts) > 2 and n_rows - cuts[-2] < (cuts[-2] - cuts[-3]) / 2:
         del cuts[-2]
@@ -272,9 +275,7 @@ class VectorMixer(Mixer):
                 if first < cells[1] and last > cells[0]
             ]  # fmt: skip
             before = [state.slices[i] for i in which]
-            slices.append(
-                self.backend.submit(mix_slice, p, cells, len(which), *before, *of_shards)
-            )
+            slices.append(self.backend.submit(mix_slice, p, cells, len(which), *before, *of_shards))
             if state.sums:
                 before += [state.sums[i] for i in which]
                 sums.append(
@@ -299,10 +300,10 @@ class VectorMixer(Mixer):
         shape, names = self.shape, ("keys", "theta")
         keys, theta = joined(slices, *names)
         of_sums = joined(sums, "keys", "values") if sums else (keys[:0], theta[:0])
-        columns = np.unique(np.concatenate([
-            keys // shape.width, of_sums[0] // shape.width, [shape.n_columns - 1],
-        ]))  # fmt: skip
-        space, columns = self.mixture.space_for(columns.astype(np.int64))
+        found = ColumnSet(shape.n_columns)
+        for each in keys // shape.width, of_sums[0] // shape.width, np.array([shape.n_columns - 1]):
+            found.add(each)
+        space, columns = self.mixture.space_for(found.close())
 
         def spread(keys: np.ndarray, values: np.ndarray) -> np.ndarray:
             array = np.zeros(len(columns) * shape.width, theta.dtype)

@@ -21,7 +21,7 @@ from sparsemargin._version import __version__
 from sparsemargin.distributed.backends import Backend, backend_of
 from sparsemargin.distributed.mixing import Mixing, Mixture
 from sparsemargin.distributed.rounds import Round, Rounds, ShardOptions, survey
-from sparsemargin.distributed.row_makers import RowMaker, Texts
+from sparsemargin.distributed.row_makers import RowMaker, Texts, estimator_of
 from sparsemargin.distributed.schema import (
     Schema,
     Survey,
@@ -38,7 +38,7 @@ from sparsemargin.models import Algorithm, Learner, find_algorithm
 from sparsemargin.models.candidates import AROW, Candidate
 from sparsemargin.models.inputs.rows import intercept_scale
 from sparsemargin.models.selection import MOST_ROWS, DefaultAlgorithm
-from sparsemargin.readers.text_forms import DocumentForm
+from sparsemargin.readers.text_forms import DocumentForm, Missing
 from sparsemargin.streaming.learn_texts import vectorizer_for
 from sparsemargin.streaming.options import WEIGHT_MEMORY
 from sparsemargin.streaming.report import ProgressLines
@@ -94,6 +94,8 @@ def fit_distributed(
     format: TextForm | None = None,
     text: str = "text",
     label: str = "label",
+    missing: Missing = "error",
+    encoding: str = "utf-8",
     memory_limit: int = WEIGHT_MEMORY,
     checkpoint: str | os.PathLike[str] | None = None,
     resume: bool = False,
@@ -154,13 +156,13 @@ def fit_distributed(
     vectorizer : estimator, default=None
         Converts texts to rows: a `HashingVectorizer`, or a fitted vectorizer. None: words and
         word pairs as `fit_text` uses for files, hashed to 4 million columns.
-    format, text, label
+    format, text, label, missing, encoding
         Parameters for texts, see `fit_text`; `label` also for cells, see `fit_anndata`.
     memory_limit : int, default=2**30
         Largest size of the weights in bytes.
     checkpoint : path, default=None
-        A model file, or its URL, that is written atomically after each epoch. For texts and cells
-        it contains the pipeline; the confidence of cells is available only at the end.
+        A model file, or its URL, that is written atomically after each epoch. The confidence of
+        cells is available only at the end.
     resume : bool, default=False
         Whether to resume from the checkpoint, if it exists. The model is then bitwise equal to that
         of a fit without interruption.
@@ -177,7 +179,7 @@ def fit_distributed(
 
     Returns
     -------
-    estimator : Classifier or sklearn.pipeline.Pipeline
+    estimator : Classifier, TextClassifier or CellClassifier
         The fitted estimator, as of `fit_csr`, `fit_text` and `fit_anndata`.
 
     Raises
@@ -217,25 +219,17 @@ def fit_distributed(
     names = {each.name for each in fields(ShardOptions)} & arguments.keys()
     # Imported here because scikit-learn takes a second and 112 MB, and workers do not need it.
     from sparsemargin.estimators.classifiers import as_classifier
-    from sparsemargin.tasks.cell_classifier import CellClassifier
-    from sparsemargin.tasks.text_classifier import TextClassifier
 
-    row_maker = row_maker_of(shards, vectorizer, DocumentForm(format, text, label), params)
+    how = DocumentForm(format, text, label, missing=missing, encoding=encoding)
+    row_maker = row_maker_of(shards, vectorizer, how, params)
     more = {
         "row_maker": row_maker, "report": ProgressLines() if verbose else None,
         "params": {"verbose": verbose, **params},
     }  # fmt: skip
     options = ShardOptions(**{name: arguments[name] for name in names} | more)
     learner = learn_shards(shards, y, options)
-    if row_maker is None:
-        return as_classifier(learner)
-    if isinstance(row_maker, Texts):
-        return TextClassifier.of_parts(row_maker.step, learner, text=text)
-    cells: Any = row_maker
-    form = cells.form
-    return CellClassifier.of_parts(
-        cells.step, learner, label=cells.label, layer=form.layer, var=form.var, match=form.match
-    )
+    classifier = as_classifier(learner)
+    return classifier if row_maker is None else estimator_of(row_maker, classifier)
 
 
 def row_maker_of(

@@ -36,7 +36,7 @@ from sparsemargin.distributed.mixing import (
     ShardEpoch,
     Update,
 )
-from sparsemargin.distributed.row_makers import RowMaker
+from sparsemargin.distributed.row_makers import RowMaker, estimator_of
 from sparsemargin.distributed.schema import Part, Schema, Survey
 from sparsemargin.distributed.shards import Shard, names_of
 from sparsemargin.files.remote import exists
@@ -44,6 +44,7 @@ from sparsemargin.models import Learner
 from sparsemargin.models.inputs.rows import naming_bad_rows
 from sparsemargin.saving.model_files import set_aside
 from sparsemargin.saving.steps import encoded
+from sparsemargin.saving.wrappers import unwrapped
 from sparsemargin.streaming.checkpoints import Checkpoint
 from sparsemargin.streaming.label_order import LabelOrder
 from sparsemargin.streaming.options import FitOptions
@@ -253,12 +254,13 @@ class Rounds:
             "classes": [schema.form, zlib.crc32(names_of(schema.classes).encode())],
             "features": {"n_features": schema.n_features, "reading": schema.reading},
         }  # fmt: skip
-        steps = []
+        steps, wrappers = list[Any](), list[Any]()
         if options.row_maker is not None:
-            steps = [(options.row_maker.name, options.row_maker.step), ("classifier", None)]
+            pipeline, wrappers = unwrapped(estimator_of(options.row_maker, None))
+            steps = pipeline.steps
             encoded(steps[:1])  # raises an error now if a model file can't store the step
         path = os.fspath(options.checkpoint)
-        return Checkpoint(path, made_by, ["max_iter"], steps, options.made_from)
+        return Checkpoint(path, made_by, ["max_iter"], steps, options.made_from, wrappers)
 
     def _mixer(self, options: ShardOptions) -> Mixer:
         space, mixing = self.mixture.space, options.mixing

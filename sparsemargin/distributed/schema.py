@@ -21,6 +21,7 @@ from sparsemargin.models.inputs.labels import (
 from sparsemargin.models.inputs.training_set import Beginning
 from sparsemargin.readers.reading import Reading
 
+
 class Part(NamedTuple):
     """A part of the rows of each shard: of n rows those from n * start // of to n * stop // of."""
 

@@ -73,10 +73,10 @@ class MatrixShard:
 
         texts: Sequence[str] = ()
         if isinstance(row_maker, Texts):
-            X = list(X)
-            texts = X[:_TEXTS_KEPT]
             if not isinstance(y, np.ndarray):
                 y = y.to_numpy() if hasattr(y, "to_numpy") else list(y)
+            X, y = row_maker.present(list(X), y)
+            texts = X[:_TEXTS_KEPT]
         if row_maker is not None:
             X = row_maker.rows(X)
         y = check_sparse(y, "y")
@@ -148,8 +148,8 @@ class MatrixShard:
         """The order of the rows in an epoch, which is a shuffle of the previous epoch's order."""
         done, order = 0, np.arange(n_rows)
         if self.shuffled is not None and self.shuffled[:2] == (seed, part):
-            if self.shuffled[2] <= number:
-                done, order = self.shuffled[2], self.shuffled[3].copy()
+            before, latest = self.shuffled[2:]
+            done, order = (before, latest.copy()) if before <= number else (done, order)
         for passes in range(done, number):
             shuffle(order, (seed + passes) % 2**64)
         self.shuffled = seed, part, number, order
@@ -277,8 +277,10 @@ class FileShard:
 
     def counts(self, schema: Schema) -> np.ndarray:
         """See `MatrixShard.counts`."""
-        n_classes = len(schema.classes)
-        return sum(rows_by_class(targets, n_classes) for _, targets, *_ in self.epoch(schema, None, 1))
+        counts = np.zeros((2, len(schema.classes)), np.int64)
+        for _, targets, *_ in self.epoch(schema, None, 1):
+            counts += rows_by_class(targets, len(schema.classes))
+        return counts
 
     def indices(self, schema: Schema, part: Part) -> Iterator[np.ndarray]:
         """See `MatrixShard.indices`."""

