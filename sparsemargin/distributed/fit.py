@@ -6,7 +6,6 @@ import os
 import pickle
 import sys
 from collections.abc import Callable, Sequence
-from copy import deepcopy
 from dataclasses import fields, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -16,12 +15,11 @@ import numpy as np
 from sparsemargin._checks import check_count
 from sparsemargin._engine.rows.csr import Csr
 from sparsemargin._engine.rows.parts import pointers_of
-from sparsemargin._heavy import sklearn_exceptions
 from sparsemargin._version import __version__
 from sparsemargin.distributed.backends import Backend, backend_of
 from sparsemargin.distributed.mixing import Mixing, Mixture
 from sparsemargin.distributed.rounds import Round, Rounds, ShardOptions, survey
-from sparsemargin.distributed.row_makers import RowMaker, Texts, estimator_of
+from sparsemargin.distributed.row_makers import Texts, estimator_of
 from sparsemargin.distributed.schema import (
     Schema,
     Survey,
@@ -29,17 +27,16 @@ from sparsemargin.distributed.schema import (
     schema_of_files,
     schema_of_matrices,
 )
-from sparsemargin.distributed.shard_forms import is_array, shards_of
+from sparsemargin.distributed.shard_forms import row_maker_of, shards_of
 from sparsemargin.distributed.shards import FileShard, SampledRows, sampled
 from sparsemargin.files.atomic import check_replaceable
 from sparsemargin.files.distinct import Named, check_distinct
-from sparsemargin.files.kinds import FORMS, TextForm, kind_of
+from sparsemargin.files.kinds import TextForm
 from sparsemargin.models import Algorithm, Learner, find_algorithm
 from sparsemargin.models.candidates import AROW, Candidate
 from sparsemargin.models.inputs.rows import intercept_scale
 from sparsemargin.models.selection import MOST_ROWS, DefaultAlgorithm
 from sparsemargin.readers.text_forms import DocumentForm, Missing
-from sparsemargin.streaming.learn_texts import vectorizer_for
 from sparsemargin.streaming.options import WEIGHT_MEMORY
 from sparsemargin.streaming.report import ProgressLines
 
@@ -230,46 +227,6 @@ def fit_distributed(
     learner = learn_shards(shards, y, options)
     classifier = as_classifier(learner)
     return classifier if row_maker is None else estimator_of(row_maker, classifier)
-
-
-def row_maker_of(
-    shards: Any, vectorizer: Any, how: DocumentForm, params: dict[str, Any]
-) -> RowMaker | None:
-    """The conversion to rows, from the type of the shards, the names of files, a vectorizer or a
-    format; None: the shards are rows. Parameters for cells are removed from `params`."""
-
-    def cells() -> Any:
-        # Imported here because it imports scikit-learn, which svmlight text does not need.
-        from sparsemargin.distributed.cell_shards import cell_rows
-
-        return cell_rows(how.label, params)
-
-    if hasattr(type(shards), "obs_names"):
-        return cells()
-    # The test uses types, because a Delayed has attributes of any name.
-    is_text = hasattr(type(shards), "to_delayed") and not is_array(shards)
-    first = shards[0] if isinstance(shards, list) and shards else shards
-    first = first[0] if isinstance(first, list) and first else first
-    if isinstance(first, tuple) and isinstance(first[0], list):
-        is_text = bool(first[0]) and isinstance(first[0][0], str)
-    if isinstance(first, str | os.PathLike):
-        kind = kind_of(os.fspath(first), how.form)
-        if kind == "cells":
-            return cells()
-        is_text = kind in FORMS
-    if not is_text and vectorizer is None and how.form is None:
-        return None
-    if vectorizer is None:
-        vectorizer = vectorizer_for([])
-    vectorizer = deepcopy(vectorizer)
-    try:
-        vectorizer.transform(["one text"])
-    except sklearn_exceptions().NotFittedError:
-        raise ValueError(
-            f"vectorizer={vectorizer!r} has to read all texts first, and these are in shards. Pass "
-            "one that is fitted, or a HashingVectorizer."
-        ) from None
-    return Texts(how, vectorizer)
 
 
 def learn_distributed(shards: Any, **arguments: Any) -> Learner:

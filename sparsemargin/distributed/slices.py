@@ -177,9 +177,9 @@ def mix_slice(p: float, cells: tuple[int, int], n_before: int, *given: Any) -> S
             variances = None
         else:
             (variances,) = joined(before, "variances")
-            shards = [(each.keys, each.theta, each.gains) for each in pieces]
+            posteriors = [(each.keys, each.theta, each.gains) for each in pieces]
             tempered = np.maximum(np.arange(len(pieces) + 1.0), 1.0) ** (_AS_MANY - 1.0)
-            keys, theta, variances = merge_evidence(keys, theta, variances, shards, tempered)
+            keys, theta, variances = merge_evidence(keys, theta, variances, posteriors, tempered)
     _check_finite(theta)
     return Slice(first.shape, *cells, keys, theta, variances).with_powers(p)
 
