@@ -136,7 +136,7 @@ class SerialBackend:
     def each(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
         """The results of a function for all shards, in order."""
         given = dict.fromkeys(range(len(self.shards)), arguments)
-        return [result for _, result in self.results(*self.over_shards(function, given))]
+        return [result for _, result in self.results(self.over_shards(function, given)[0])]
 
 
 def _parts(shard: Pair | FileShard) -> tuple[Any, Any]:
@@ -266,7 +266,7 @@ class DaskBackend:
     def each(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
         """See `SerialBackend.each`."""
         given = dict.fromkeys(range(len(self.shards)), tuple(map(self.share, arguments)))
-        found = dict(self.results(*self.over_shards(function, given)))
+        found = dict(self.results(self.over_shards(function, given)[0]))
         return [found[s] for s in range(len(self.shards))]
 
     def restartable(self, futures: list[Future]) -> list[Future]:

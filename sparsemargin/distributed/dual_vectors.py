@@ -287,7 +287,8 @@ class VectorMixer(Mixer):
     def conclude(self, step: int, updates: Sequence[Update]) -> None:
         scalars = _mixed_scalars([update.scalars for update in updates])
         trials = self.state.trials + sum(update.trials for update in updates)
-        self.state = Mixed(*self.merged, scalars, trials)
+        bounds, slices, sums = self.merged
+        self.state = Mixed(bounds, slices, sums, scalars, trials)
 
     def space_of(self, state: Mixed, *, keep: bool = False) -> Any:
         gathered = self.backend.gather([*state.slices, *state.sums])

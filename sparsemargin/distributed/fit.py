@@ -291,10 +291,10 @@ def _surveys_of(backend: Backend, row_maker: Any, n_shards: int) -> list[Survey]
     step = getattr(row_maker, "step", None)
     wants_terms = hasattr(step, "remember_terms") and not hasattr(step, "terms_")
     given = {s: (__version__, None if s or not wants_terms else step) for s in range(n_shards)}
-    found = dict(backend.results(*backend.over_shards(survey, given)))
+    found = dict(backend.results(backend.over_shards(survey, given)[0]))
     surveys = [found[s][0] for s in range(n_shards)]
     if wants_terms:
-        step.terms_ = pickle.loads(found[0][1])
+        step.terms_ = pickle.loads(found[0][1])  # type: ignore[union-attr]
     check_rows_there(surveys)
     return surveys
 

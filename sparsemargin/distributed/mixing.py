@@ -166,6 +166,7 @@ class Mixer:
         #: The number of rows of each shard.
         self.mixture, self.backend, self.n_rows = mixture, backend, n_rows
         self.state: Any = None
+        self.merged: Any = None  # what `merge` has begun
 
     def take(self, space: Any) -> None:
         """Start from a space with all columns."""
@@ -266,7 +267,7 @@ class RingMixer(Mixer):
         return [self.state[i] for i in self._visitors(step)]
 
     def merge(self, step: int, part: Part, pieces: Sequence[Sequence[Any]]) -> list[Any]:
-        self.merged, state = list(self.state), self.state
+        state, self.merged = self.state, list(self.state)
         moved = [i for i in self._visitors(step) if state[i] is not None]
         for i, space in zip(moved, pieces[0], strict=True):
             first, last, _ = state[i]  # type: ignore[misc]
@@ -274,7 +275,7 @@ class RingMixer(Mixer):
         return []
 
     def conclude(self, step: int, updates: Sequence[Update]) -> None:
-        self.state = self.merged
+        self.state = list(self.merged)
 
     def space_of(self, state: list[Group | None], *, keep: bool = False) -> Any:
         groups = [each for each in state if each is not None]

@@ -130,11 +130,13 @@ def learn_part(shard: Shard, plan: Plan, number: int, part: Part, *start: Any) -
             mistakes = _added(mistakes, epoch.learn(learner, task, order))
     made, trials = space.per_vector("corrections") - corrections, space.trials - trials
     pieces = epoch.learned()
-    return Update(
+    n_received, n_sent = (sum(getattr(each, "nbytes", 0) for each in of) for of in (start, pieces))
+    progress = None if kept is None else epoch.sent_progress(kept)
+    update = Update(
         trials, made, mistakes, learner.fitted.rows_by_class, label_order, epoch.scalars(),
-        *(sum(getattr(each, "nbytes", 0) for each in held) for held in (start, pieces)),
-        None if kept is None else epoch.sent_progress(kept),
-    ), *pieces  # fmt: skip
+        n_received, n_sent, progress,
+    )  # fmt: skip
+    return update, *pieces
 
 
 def _added(mistakes: int | None, more: int | None) -> int | None:

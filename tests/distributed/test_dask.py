@@ -226,8 +226,8 @@ def test_two_causes_of_one_failure_are_both_restarted(tmp_path):
             assert isinstance(future.exception(timeout=60), distributed.KilledWorker)
         backend = backends.DaskBackend(client, cut(*make_data(), 2))
         backend.shards = backend.restartable([shared, *shards])[1:]
-        handles = backend.over_shards(max, {0: [shared], 1: [shared]})
-        assert sorted(backend.results(*handles)) == [(0, "b"), (1, "c")]
+        (handles,) = backend.over_shards(max, {0: [shared], 1: [shared]})
+        assert sorted(backend.results(handles)) == [(0, "b"), (1, "c")]
 
 
 @long
