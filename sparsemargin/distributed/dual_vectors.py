@@ -42,8 +42,10 @@ from sparsemargin.models import Learner
 _SHARE, _FEWEST_FIRST, _MOST_FIRST = 64, 8, 1000
 _LEAST, _FEW = 8, 4096
 
-# Number of rows of all shards per slice. Fewer are not worth the tasks of one more slice.
-_ROWS_A_SLICE = 1 << 14
+# Number of rows of all shards per slice, and largest number of slices. More slices share the work of
+# mixing among more workers, but each of them is a task for each shard, which takes the scheduler
+# about 0.25 ms.
+_ROWS_A_SLICE, _MOST_SLICES = 1 << 17, 32
 
 # Numbers that are sent with each vector: the number of corrections, the largest norm of a corrected
 # row, the sum of the multipliers of the rows, and the smallest bound on the margin.
@@ -255,7 +257,7 @@ class VectorMixer(Mixer):
     def _bounds(self, part: Part) -> list[int]:
         """The cells where the slices of the mixture after a part begin, and the number of all."""
         rows = (part.stop - part.start) * len(self.n_rows)
-        most = min(CELLS, len(self.n_rows), self.backend.n_workers)
+        most = min(_MOST_SLICES, len(self.n_rows), self.backend.n_workers)
         n_slices = max(1, min(most, rows // _ROWS_A_SLICE))
         return [CELLS * i // n_slices for i in range(n_slices + 1)]
 
