@@ -40,7 +40,7 @@ from sparsemargin.models import Learner
 # the latest, and again whenever they have used twice as many. If shards have few rows, they are
 # mixed at least _LEAST times in all epochs, otherwise once in later epochs. Chosen by experiment.
 _SHARE, _FEWEST_FIRST, _MOST_FIRST = 64, 8, 1000
-_LEAST, _FEW = 8, 4096
+_LEAST, _FEW = 16, 4096
 
 # Number of rows of all shards per slice, and largest number of slices. More slices share the work of
 # mixing among more workers, but each of them is a task for each shard, which takes the scheduler

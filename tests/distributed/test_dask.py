@@ -14,7 +14,14 @@ from depth import long, some
 from problems.command_line import run
 from problems.dask_cluster import scheduler_and_workers
 from problems.shards import assert_same, cut, make_data, parameters, write_each
-from sparsemargin.distributed import LostScheduler, backends, fit, fit_distributed, rounds
+from sparsemargin.distributed import (
+    LostScheduler,
+    backends,
+    dual_vectors,
+    fit,
+    fit_distributed,
+    rounds,
+)
 from sparsemargin.distributed.shards import MatrixShard
 
 da = pytest.importorskip("dask.array")
@@ -210,6 +217,48 @@ def test_lost_workers_do_not_change_the_model(name, n_classes, cluster, tmp_path
     there = fit_distributed(lazy, client=client, on_round=kill, **parameters(name))
     assert os.path.exists(died)
     assert_same(there, fit_distributed(shards, **parameters(name)))
+
+
+@long
+@pytest.mark.parametrize("phase", ["learning", "mixing", "sums", "checkpoint"])
+def test_worker_killed_in_any_phase_does_not_change_the_model(
+    phase, cluster, tmp_path, monkeypatch
+):
+    client, workers = cluster
+    died, how = str(tmp_path / "died"), parameters("pnorm 6")
+    shards = cut(*make_data(), 3)
+    expected = fit_distributed(shards, **how)
+
+    def dying(function):
+        def once(*given):
+            with suppress(FileExistsError):
+                os.mkdir(died)
+                os.kill(os.getpid(), signal.SIGKILL)
+            return function(*given)
+
+        return once
+
+    def kill_all(mixer, *given, **how):
+        if not os.path.exists(died):
+            os.mkdir(died)
+            for _ in range(workers.n_workers):
+                workers.kill(0)
+        return space_of(mixer, *given, **how)
+
+    space_of = dual_vectors.VectorMixer.space_of
+    if phase == "checkpoint":
+        monkeypatch.setattr(dual_vectors.VectorMixer, "space_of", kill_all)
+    else:
+        of = {"learning": (rounds, "learn_part"), "mixing": (dual_vectors, "mix_slice"),
+              "sums": (dual_vectors, "sum_slice")}[phase]  # fmt: skip
+        monkeypatch.setattr(*of, dying(getattr(*of)))
+    there = fit_distributed(shards, client=client, checkpoint=tmp_path / "a.model", **how)
+    assert os.path.exists(died)
+    # No other process starts a worker in place of one that kills itself.
+    for _ in range(workers.n_workers):
+        workers.kill(0)
+    assert_same(there, expected)
+    assert_same(sparsemargin.load_model(tmp_path / "a.model"), expected)
 
 
 @long
