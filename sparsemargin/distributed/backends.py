@@ -244,24 +244,28 @@ class DaskBackend:
         running = {future: s for s, future in handles.items()}
         with self._connected():
             try:
-                for future in self._completed([*running, *more]):
-                    s, error = running.pop(future, None), future.exception()
-                    with _naming(s, len(self.shards)):
-                        _refuse_worker(error)
-                        if s is None and error is not None:
-                            raise error
-                        result = None if s is None else future.result()
-                    if s is not None:
-                        yield s, result
+                for done in self._completed([*running, *more]):
+                    self._raise_error_of(done, running)
+                    done = [future for future in done if future in running]
+                    for future, result in zip(done, self.client.gather(done), strict=True):
+                        yield running.pop(future), result
             finally:
                 self.client.cancel(list(running))
 
     def gather(self, handles: Sequence[Future]) -> list[Any]:
         """See `SerialBackend.gather`."""
         with self._connected():
-            for future in self._completed(handles):
-                _refuse_worker(future.exception())
-            return [future.result() for future in handles]
+            for done in self._completed(handles):
+                self._raise_error_of(done, {})
+            return self.client.gather(handles)
+
+    def _raise_error_of(self, done: Sequence[Future], shards: Mapping[Future, int]) -> None:
+        """Raise the error of a call, which names the shard that it was for."""
+        for future in done:
+            if future.status == "error":
+                with _naming(shards.get(future), len(self.shards)):
+                    _refuse_worker(future.exception())
+                    future.result()
 
     def each(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
         """See `SerialBackend.each`."""
@@ -274,22 +278,25 @@ class DaskBackend:
         self._known.update(futures)
         return futures
 
-    def _completed(self, futures: Sequence[Future]) -> Iterator[Future]:
-        """Yield futures that have completed. Those that failed because workers died are restarted a
-        number of times."""
+    def _completed(self, futures: Sequence[Future]) -> Iterator[list[Future]]:
+        """Yield futures that have completed, some at a time. Those that failed because workers died
+        are restarted a number of times."""
         killed, retries = imported_dask().distributed.KilledWorker, Counter[Any]()
         running = dict.fromkeys(futures)
         while running:
-            future = self._next(list(running))
-            if isinstance(future.exception(), killed) and retries[future] < _RETRIES:
-                retries[future] += 1
-                self._retry()
-                continue
-            del running[future]
-            yield future
+            done = []
+            for future in self._next(list(running)):
+                failed = future.status == "error" and isinstance(future.exception(), killed)
+                if failed and retries[future] < _RETRIES:
+                    retries[future] += 1
+                    self._retry()
+                else:
+                    done.append(future)
+                    del running[future]
+            yield done
 
-    def _next(self, futures: list[Future]) -> Future:
-        """A completed future; warns while there is no worker."""
+    def _next(self, futures: list[Future]) -> list[Future]:
+        """Completed futures, at least one; warns while there is no worker."""
         wait = imported_dask().distributed.wait
         looks = 0
         while True:
@@ -299,7 +306,7 @@ class DaskBackend:
                     found = wait(futures, PATIENCE / _LOOKS, return_when="FIRST_COMPLETED")
                 # A result is lost if its worker dies before the result is read.
                 if found.done:
-                    return next(iter(found.done))
+                    return [future for future in futures if future in found.done]
             except TimeoutError:
                 looks += 1
                 self._retry()

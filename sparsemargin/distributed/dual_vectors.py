@@ -42,9 +42,8 @@ from sparsemargin.models import Learner
 _SHARE, _FEWEST_FIRST, _MOST_FIRST = 64, 8, 1000
 _LEAST, _FEW = 16, 4096
 
-# Number of rows of all shards per slice, and largest number of slices. More slices share the work of
-# mixing among more workers, but each of them is a task for each shard, which takes the scheduler
-# about 0.25 ms.
+# Rows of all shards per slice, and largest number of slices. Slices are mixed in parallel, but each
+# of them is a task for each shard, which takes the scheduler about 0.25 ms.
 _ROWS_A_SLICE, _MOST_SLICES = 1 << 17, 32
 
 # Numbers that are sent with each vector: the number of corrections, the largest norm of a corrected
