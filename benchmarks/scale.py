@@ -123,7 +123,7 @@ def of_rcv1(quick: bool) -> Parts:
     }  # fmt: skip
 
 
-LEVEL_SHARDS, MIXES = (1, 4, 16, 64), (1, 16)
+LEVEL_SHARDS = (1, 4, 16, 64)
 
 
 #: Problems that are also split into more shards.
@@ -147,23 +147,24 @@ def level_of(name: str, n_shards: Sequence[int] = LEVEL_SHARDS) -> Iterator[dict
     problem = PROBLEMS[name]()
     n_labels = problem.y.shape[1] if problem.y.ndim > 1 else len(np.unique(problem.y))
     for n in n_shards:
-        ways = [("uniform", mixes) for mixes in MIXES] if n > 1 else [("uniform", 1)]
+        ways = ["uniform"]
         if n_labels >= n > 1 and n_labels > 2 and name not in CELLS:
-            ways.append(("ring", 1))
-        for mixing, mixes in ways:
-            given = {"mixing": mixing, "mixes_per_epoch": mixes, "max_iter": "auto"}
+            ways.append("ring")
+        for mixing in ways:
+            given = {"mixing": mixing, "max_iter": "auto"}
             learner = given | {"max_iter": 10} | OF_CELLS if name in CELLS else given
             (*_, told) = rounds_of(problem.shards(n), learner, _level)
             wrong = float(np.mean(told["model"].predict(problem.X_test) != problem.y_test))
             yield {
-                "data": name, "shards": n, "mixing": mixing, "mixes": mixes, "error": wrong,
-                "epochs": told["epoch"], "sent": told["sent"], "received": told["received"],
+                "data": name, "shards": n, "mixing": mixing, "error": wrong,
+                "epochs": told["epoch"], "mixtures": told["mixtures"], "sent": told["sent"],
+                "received": told["received"],
             }  # fmt: skip
 
 
 def _level(done: Round) -> dict[str, Any]:
-    return {"model": done.model(), "epoch": done.epoch, "sent": done.bytes_sent,
-            "received": done.bytes_received}  # fmt: skip
+    return {"model": done.model(), "epoch": done.epoch, "mixtures": done.mixtures,
+            "sent": done.bytes_sent, "received": done.bytes_received}  # fmt: skip
 
 
 def of_generated(quick: bool) -> Parts:
@@ -268,21 +269,15 @@ def _shards(parts: Parts, name: str) -> str:
 def _level_table(parts: Parts) -> str:
     """Errors of the default learner, and the traffic of an epoch."""
 
-    def way(entry: dict[str, Any]) -> str:
-        if entry["shards"] == 1:
-            return ""
-        mixes = entry["mixes"]
-        return "ring" if entry["mixing"] == "ring" else f"{mixes} mixture{'s' * (mixes > 1)}"
-
     alone = {each["data"]: each for each in parts["level"] if each["shards"] == 1}
     rows = [
-        each | {"way": way(each), "one": 100 * alone[each["data"]]["error"],
-                "percent": 100 * each["error"],
+        each | {"way": "ring" if each["mixing"] == "ring" else "mixtures",
+                "one": 100 * alone[each["data"]]["error"], "percent": 100 * each["error"],
                 "traffic": (each["shards"] * each["sent"] + each["received"]) / 1e6}
-        for each in parts["level"] if each["shards"] > 1 and each["mixes"] in MIXES
+        for each in parts["level"] if each["shards"] > 1
     ]  # fmt: skip
     return pivot(
-        [("test error % (MB an epoch)", "{data}"), ("an epoch", "{way}"), ("1 shard", "{one:.2f}")],
+        [("test error % (MB an epoch)", "{data}"), ("", "{way}"), ("1 shard", "{one:.2f}")],
         "shards",
         [(lambda each: str(each["shards"]), "{percent:.2f} ({traffic:.0f})")],
     )(rows)

@@ -2,32 +2,53 @@
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import product
-from math import ceil, log2
+from itertools import pairwise, product
+from math import log2
 from operator import itemgetter
 from time import process_time
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from markdown_tables import markdown, markdown_table
-from scale_problems import SEED, TEXTS, rounds_of, rows_between
+from scale_problems import SEED, TEXTS, rows_between
 from timing import timed
 
 import sparsemargin
-from sparsemargin.distributed import Round
+from sparsemargin.distributed import dual_vectors, fit_distributed
+from sparsemargin.distributed.slices import mix_slice
 from sparsemargin.text.defaults import hashed_pairs
 
 AROW = {"algo": "arow", "r": 0.5, "max_loss": 1.0}
 N_ROUNDS = 3
 DOCUMENTS, DOCUMENT_BITS = (500, 2000, 8000), 24
-#: Bytes for a coordinate that a shard of AROW has changed: its index, a step and a gain; and in the
-#: answer with the mixture: its index and two values.
-UP_BYTES, DOWN_BYTES = 4 + 8 + 4, 4 + 4 + 4
+#: Bytes for a coordinate that a shard of AROW has changed: index, step and gain; and for one
+#: of the mixture: index and two values. Rows are float32.
+UP_BYTES, DOWN_BYTES = 4 + 4 + 4, 4 + 4 + 4
 
 
 def fastest(call: Callable[[], Any]) -> tuple[float, Any]:
     """Return the CPU seconds of the fastest of several calls, and its result."""
     return min((timed(call, process_time) for _ in range(N_ROUNDS)), key=itemgetter(0))
+
+
+def fit_shards(shards: list[Any], how: dict[str, Any]) -> tuple[int, float]:
+    """Fit with one mixture; returns the coordinates that the shards have changed, and the CPU
+    seconds of their mixture."""
+    found: list[tuple[int, float]] = []
+
+    def timed_mixture(p: float, cells: Any, n_before: int, *given: Any) -> Any:
+        call = partial(mix_slice, p, cells, n_before, *given)
+        seconds, mixed = timed(call, process_time)
+        found.append((sum(len(piece.keys) for piece in given[n_before:]), seconds))
+        return mixed
+
+    with (
+        patch.object(dual_vectors, "mix_slice", timed_mixture),
+        patch.object(dual_vectors, "cuts_of", lambda n_rows, **_: [0, n_rows]),
+    ):
+        fit_distributed(shards, **how)
+    return found[0]
 
 
 def of_documents(quick: bool) -> dict[str, Any]:
@@ -41,19 +62,17 @@ def of_documents(quick: bool) -> dict[str, Any]:
     n_bytes, vectorizer = sum(len(each.encode()) for each in told), hashed_pairs(DOCUMENT_BITS)
     seconds, X = fastest(partial(vectorizer.transform, told))
     y = np.random.RandomState(1).choice([-1, 1], X.shape[0])
+    X.data = X.data.astype(np.float32)
     entries = []
     for n in DOCUMENTS[: 2 if quick else None]:
         shards = [(rows_between(X, 0, n), y[:n]), (rows_between(X, n, 2 * n), y[n : 2 * n])]
-
-        def take(done: Round) -> tuple[float, int]:
-            return done.mixing_seconds / done.seconds, done.bytes_received
-
-        busy, ((share, received),) = fastest(partial(rounds_of, shards, AROW, take, max_iter=1))
-        fit = partial(sparsemargin.fit_csr, rows_between(X, 0, 2 * n), y[: 2 * n], max_iter=1)
-        learning, _ = fastest(partial(fit, **AROW))
+        how = AROW | {"max_iter": 1, "random_state": SEED}
+        fit = partial(sparsemargin.fit_csr, rows_between(X, 0, 2 * n), y[: 2 * n], **how)
+        learning, _ = fastest(fit)
+        whole, (coordinates, mixing) = fastest(partial(fit_shards, shards, how))
         entries.append({
-            "nonzeros": X.indptr[2 * n] / 2, "coordinates": received / 2 / UP_BYTES,
-            "learning": learning, "mixing": share * busy, "all": (1 - share) * busy,
+            "nonzeros": X.indptr[2 * n] / 2, "coordinates": coordinates / 2,
+            "learning": learning, "mixing": mixing, "all": whole - mixing,
         })  # fmt: skip
     first, last = entries[-2:]
     grown = {name: last[name] - first[name] for name in last}
@@ -68,51 +87,53 @@ def of_documents(quick: bool) -> dict[str, Any]:
     }  # fmt: skip
 
 
-# Assumptions: bytes per second of each network interface, and the number of interfaces of one
-# machine that an update passes one after the other, the scheduler's and the client's.
-NETWORK, HOPS = 1.25e9, 2
-DOCUMENT_BYTES, CORES = 1000, 16
+# Assumptions: bytes per second of each network interface, and seconds of the scheduler for a task.
+NETWORK, TASK = 1.25e9, 2.5e-4
+DOCUMENT_BYTES, MOST_SLICES, ROWS_A_SLICE = 1000, 32, 1 << 17
+
+
+def one_mixture(costs: dict[str, Any], workers: int, rows: int, before: int) -> float:
+    """Seconds of a mixture after `rows` more rows of each of the workers' shards."""
+
+    def changed(n_rows: int) -> float:
+        nonzeros = n_rows * DOCUMENT_BYTES * costs["nonzeros_a_byte"]
+        law = costs["coordinates"] * (nonzeros / costs["nonzeros"]) ** costs["tail"]
+        return min(law, 1 << DOCUMENT_BITS)
+
+    n_slices = min(MOST_SLICES, workers, max(1, rows * workers // ROWS_A_SLICE))
+    tasks = workers * (n_slices + 2) + n_slices
+    of_slice = workers * changed(rows) / n_slices
+    mixture = changed(workers * (before + rows))
+    return (
+        tasks * TASK + of_slice * (UP_BYTES / NETWORK + costs["mixed"])
+        + mixture * DOWN_BYTES / NETWORK
+    )  # fmt: skip
 
 
 def of_many_documents(costs: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Extrapolate an epoch of 10^9 and 10^10 documents, for workers of one core each, and for one
-    machine of 16 cores, all of which vectorize while one trains."""
+    """Extrapolate an epoch of 10^9 and 10^10 documents, for workers of one core each, which have
+    one shard each."""
     for n_documents, workers in product((10**9, 10**10), (10, 100, 1000)):
         n_bytes = n_documents * DOCUMENT_BYTES
         nonzeros = n_bytes * costs["nonzeros_a_byte"]
         reading, learning = n_bytes / costs["bytes_a_second"], nonzeros * costs["nonzero"]
         prepared = nonzeros * costs["prepared"]
-        told = {"documents": n_documents, "workers": workers,
-                "rows": (reading + prepared) / workers,
-                "learning": learning / workers,
-                "alone": max(reading / CORES, learning)}  # fmt: skip
-        for mixes in (1, 16):
-            touched = (
-                costs["coordinates"]
-                * (nonzeros / workers / mixes / costs["nonzeros"]) ** costs["tail"]
-            )
-            touched = min(touched, 1 << DOCUMENT_BITS)
-            up = workers * touched * (HOPS * UP_BYTES / NETWORK + costs["mixed"])
-            changed = min(workers * touched, 1 << DOCUMENT_BITS)
-            down = (HOPS + ceil(log2(workers))) * changed * DOWN_BYTES / NETWORK
-            told[f"mixing_{mixes}"] = mixes * (up + down)
-            told[f"update_{mixes}"] = touched * UP_BYTES
-        yield told
+        cuts = dual_vectors.cuts_of(n_documents // workers, first_epoch=True)
+        mixing = sum(one_mixture(costs, workers, b - a, a) for a, b in pairwise(cuts))
+        alone = reading + prepared + learning
+        yield {"documents": n_documents, "workers": workers, "rows": reading / workers,
+               "learning": (learning + prepared) / workers, "mixtures": len(cuts) - 1,
+               "mixing": mixing, "alone": alone,
+               "times": alone / (alone / workers + mixing)}  # fmt: skip
 
 
 def documents(parts: dict[str, Any]) -> str:
-    rows = [
-        told | {"times": told["alone"] / (told["rows"] + told["learning"] + told["mixing_1"])}
-        for told in of_many_documents(parts["documents"])
-    ]
     return markdown([
         ("documents", "{documents:,}"), ("workers", "{workers:,}"),
-        ("making rows, once, s", "{rows:,.0f}"), ("learning, s", "{learning:,.0f}"),
-        ("one mixture, s", "{mixing_1:,.1f}"), ("16, s", "{mixing_16:,.1f}"),
-        ("MB up, each, of one", "{update_1:.0D}"), ("of 16", "{update_16:.0D}"),
-        ("one machine, s", "{alone:,.0f}"),
-        ("first epoch, one mixture, against it", "{times:.1f} x"),
-    ])(rows)  # fmt: skip
+        ("making rows, s", "{rows:,.0f}"), ("learning, s", "{learning:,.0f}"),
+        ("mixtures", "{mixtures}"), ("mixing, s", "{mixing:,.0f}"),
+        ("one worker, s", "{alone:,.0f}"), ("times faster", "{times:,.0f}"),
+    ])(list(of_many_documents(parts["documents"])))  # fmt: skip
 
 
 def document_costs(parts: dict[str, Any]) -> str:
@@ -121,10 +142,10 @@ def document_costs(parts: dict[str, Any]) -> str:
         "rows made by a core": f"{costs['bytes_a_second'] / 1e6:.1f} MB/s",
         "nonzeros of 1,000 bytes": f"{1000 * costs['nonzeros_a_byte']:.0f}",
         "learning, as by `fit_csr`": f"{1e9 * costs['nonzero']:.1f} ns a nonzero",
-        "beside it over shards, once": f"{1e9 * costs['prepared']:.0f} ns a nonzero",
+        "beside it over shards": f"{1e9 * costs['prepared']:.0f} ns a nonzero",
         "changed by a shard": f"{costs['coordinates']:,.0f} coordinates by "
                               f"{costs['nonzeros']:,.0f} nonzeros, to the power of "
                               f"{costs['tail']:.2f}",
         "a coordinate that has changed": f"{UP_BYTES} bytes up, {DOWN_BYTES} down",
-        "mixing": f"{1e9 * costs['mixed']:.0f} ns a coordinate and update",
+        "mixing": f"{1e9 * costs['mixed']:.1f} ns a coordinate and update",
     }.items())  # fmt: skip

@@ -160,6 +160,6 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
 def rounds_of(shards: Any, learner: Learner, take: Callable[[Round], Any], **settings: Any) -> list:
     """The values of `take` for each round of one fit."""
     found: list[Any] = []
-    given = {"max_iter": N_EPOCHS, "random_state": SEED, "mixes_per_epoch": 1} | settings | learner
+    given = {"max_iter": N_EPOCHS, "random_state": SEED} | settings | learner
     fit_distributed(shards, on_round=lambda done: found.append(take(done)), **given)
     return found

@@ -78,8 +78,12 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
         ("PrecisionGain(1.0, trial.variance, rule.r)", "PrecisionGain(1.0, trial.variance, 1.0)"),
     ],
     ("shards", "sparsemargin/distributed/dual_vectors.py"): [
-        ("precisions += tempered * added", "precisions += added"),
-        ("theta *= 1.0 + gains", "theta *= 1.0 + self.gains"),
+        ("(theta * precisions)", "(theta * _precisions(before[places]))"),
+        ("step = cuts[-1]", "step = 2 * cuts[-1]"),
+    ],
+    ("shards", ENGINE + "mixing/merge.hpp"): [
+        ("mean += power * of.steps / precision", "mean += of.steps / precision"),
+        ("power * of.gains", "of.gains"),
     ],
     ("rows", "sparsemargin/estimators/validation.py"): [
         ("setattr(looked_at, name, array.astype(np.int64))", "setattr(looked_at, name, array)"),

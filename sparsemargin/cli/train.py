@@ -131,8 +131,6 @@ _LEARNING, _MODEL, _DASK = "Learning", "Model", "Several machines"
         "ring: each class visits one file after the other; "
         "auto: ring if there are at least as many classes as files, else uniform.  "
         "[default: auto]")  # fmt: skip
-@option(_DASK, "--mixes-per-epoch", type=click.IntRange(1),
-        help="Number of mixtures per epoch.  [default: 16]")  # fmt: skip
 @JSON
 def command(**values: Any) -> None:
     """Train a model on files, with one pass for each epoch.

@@ -25,11 +25,10 @@ def training_on_dask(
     elif job.kind == "cells":
         seed = mixing_seed(arguments)
         row_maker = CellRows(options.reading.label, options.cell_form, job.step, seed=seed)
-    mixing = {"mixing": options.mixing, "mixes_per_epoch": options.mixes_per_epoch}
     learn = partial(
         learn_distributed, job.names, client=options.dask, checkpoint=options.output,
-        row_maker=row_maker, cache_dir=options.cache or None, **arguments,
-        **{name: value for name, value in mixing.items() if value is not None},
+        row_maker=row_maker, cache_dir=options.cache or None, mixing=options.mixing or "auto",
+        **arguments,
     )  # fmt: skip
     # Ctrl-C may stop it at any time, because each mixture is saved atomically.
     return interruptible()(learn)

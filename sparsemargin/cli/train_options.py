@@ -56,7 +56,6 @@ class TrainOptions:
     memory_limit: int
     dask: str | None
     mixing: str | None
-    mixes_per_epoch: int | None
     as_json: bool
 
     @classmethod
@@ -104,12 +103,10 @@ def check_options(options: TrainOptions) -> None:
         raise click.UsageError(
             "--dictionary names the features in the file of --readable. Pass --readable FILE, too."
         )
-    for name in "mixing", "mixes_per_epoch":
-        if options.dask is None and getattr(options, name):
-            raise click.UsageError(
-                f"{option_name(name)} is for training on several machines. Pass --dask ADDRESS, "
-                "too."
-            )
+    if options.dask is None and options.mixing:
+        raise click.UsageError(
+            "--mixing is for training on several machines. Pass --dask ADDRESS, too."
+        )
     # These options need a single process that reads all files.
     alone = options.init_model, options.reading.n_jobs, options.batch
     for name, value in zip(("--init-model", "--n-jobs", "--batch"), alone, strict=True):

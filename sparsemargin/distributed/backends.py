@@ -7,11 +7,12 @@ import sys
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
-from operator import itemgetter
+from operator import getitem
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from sparsemargin.distributed.row_makers import RowMaker
 from sparsemargin.distributed.shard_forms import Pair, is_future, is_lazy
@@ -51,13 +52,37 @@ def open_shard(given: Any, y: Any = None, row_maker: RowMaker | None = None) -> 
     return given if isinstance(given, FileShard) else MatrixShard.of(given, y, row_maker)
 
 
+class Lazy:
+    """The handle of a call that is made in this process when its result is needed first."""
+
+    def __init__(self, function: Callable[..., Any], *arguments: Any) -> None:
+        self._call: tuple[Callable[..., Any], tuple[Any, ...]] | None = function, arguments
+
+    def result(self) -> Any:
+        if self._call is not None:
+            function, arguments = self._call
+            self._result = function(*map(_known, arguments))
+            self._call = None
+        return self._result
+
+
+def _known(value: Any) -> Any:
+    return value.result() if isinstance(value, Lazy) else value
+
+
 class SerialBackend:
-    """A backend that processes the shards one after the other in this process."""
+    """A backend that makes all calls in this process, one after the other.
+
+    Calls are given by their handles. These may be arguments of other calls, which must not change
+    the results that they stand for.
+    """
+
+    n_workers = 1
 
     def __init__(
         self, shards: Sequence[Pair | FileShard], row_maker: RowMaker | None = None
     ) -> None:
-        self.shards: list[Shard] = []
+        self.shards: list[Any] = []
         for s, shard in enumerate(shards):
             with _naming(s, len(shards)):
                 given, y = map(_here, _parts(shard))
@@ -68,22 +93,50 @@ class SerialBackend:
         self.shards = [function(shard, value) for shard in self.shards]
 
     def share(self, value: Any) -> Any:
-        """Make an object available to all calls of `each`, and return the argument to pass for
-        it."""
+        """The handle of a value that is made available to all calls."""
         return value
 
-    def each(
-        self, function: Callable[..., Any], *shared: Any, starts: Sequence[Any] | None = None,
-        of: Sequence[int] | None = None,
-    ) -> Generator[tuple[int, Any]]:  # fmt: skip
-        """Call a function with each shard, or with those of the indices `of`, and further
-        arguments, which it must not change. The last argument is the shard's element of `starts`.
-        Yields the index of a shard and the result as soon as it is available."""
-        for s in range(len(self.shards)) if of is None else of:
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function; returns the handle of the result."""
+        return Lazy(function, *arguments)
+
+    def over_shards(
+        self,
+        function: Callable[..., Any],
+        arguments: Mapping[int, Sequence[Any]],
+        n_pieces: int = 0,
+    ) -> list[dict[int, Any]]:
+        """Call a function with shards and their arguments; returns handles of the results. With
+        `n_pieces`, these are tuples of so many elements, and each element has a handle."""
+        calls = {
+            s: Lazy(function, self.shards[s], *given) for s, given in arguments.items()
+        }  # fmt: skip
+        if not n_pieces:
+            return [calls]
+        return [
+            {s: Lazy(getitem, call, i) for s, call in calls.items()} for i in range(n_pieces)
+        ]  # fmt: skip
+
+    def results(
+        self, handles: Mapping[int, Any], more: Sequence[Any] = ()
+    ) -> Generator[tuple[int, Any]]:
+        """Yield the results of calls for shards, with the index of the shard, as soon as they are
+        available. At the end, the calls of `more` have been made, too."""
+        for s, handle in handles.items():
             with _naming(s, len(self.shards)):
-                own = () if starts is None else (starts[s],)
-                result = function(self.shards[s], *shared, *own)
+                result = _known(handle)
             yield s, result
+        for handle in more:
+            _known(handle)
+
+    def gather(self, handles: Sequence[Any]) -> list[Any]:
+        """The results of calls."""
+        return [_known(handle) for handle in handles]
+
+    def each(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
+        """The results of a function for all shards, in order."""
+        given = dict.fromkeys(range(len(self.shards)), arguments)
+        return [result for _, result in self.results(self.over_shards(function, given)[0])]
 
 
 def _parts(shard: Pair | FileShard) -> tuple[Any, Any]:
@@ -97,12 +150,12 @@ def _here(value: Any) -> Any:
 
 
 @contextmanager
-def _naming(s: int, n_shards: int) -> Iterator[None]:
+def _naming(s: int | None, n_shards: int) -> Iterator[None]:
     """Add the index of the shard to errors, if there are several shards."""
     try:
         yield
     except (ValueError, OSError) as error:
-        if n_shards == 1:
+        if n_shards == 1 or s is None:
             raise
         kinds = ConnectionError, OSError, ValueError
         kind = next(kind for kind in kinds if isinstance(error, kind))
@@ -122,6 +175,8 @@ class DaskBackend:
         if client.status != "running":
             raise ConnectionError(f"{client!r} is {client.status}. Pass one that is connected.")
         self.client, self.address = client, str(client.scheduler.address)
+        # All futures that are still needed.
+        self._known = WeakSet[Any]()
         try:
             client.wait_for_workers(1, timeout=PATIENCE)
         except TimeoutError:
@@ -136,65 +191,112 @@ class DaskBackend:
             parts = [next(futures) if is_lazy(part) else part for part in parts]
             # All calls are submitted at once. If they were submitted one by one, Dask could assign
             # all of them to the worker that is idle each time, and the shards would stay there.
-            self.shards = client.map(
+            self.shards = self.restartable(client.map(
                 open_shard, parts[::2], parts[1::2], row_maker=row_maker, pure=False
-            )
+            ))  # fmt: skip
+
+    @property
+    def n_workers(self) -> int:
+        """The number of workers now."""
+        with self._connected():
+            return len(self.client.nthreads())
 
     def turn(self, function: Callable[[Any, Any], Shard], value: Any) -> None:
         """See `SerialBackend.turn`."""
-        shared = self.share(value)
-        with self._connected():
-            self.shards = [
-                self.client.submit(function, shard, shared, pure=False) for shard in self.shards
-            ]
+        arguments = dict.fromkeys(range(len(self.shards)), (self.share(value),))
+        self.shards = [*self.over_shards(function, arguments)[0].values()]
 
     def share(self, value: Any) -> Future:
         """See `SerialBackend.share`. A task is used, because scattered data is lost with its
         worker."""
-        with self._connected():
-            return self.client.submit(_itself, value, pure=False)
+        return self.submit(_itself, value)
 
-    def each(
-        self, function: Callable[..., Any], *shared: Any, starts: Sequence[Any] | None = None,
-        of: Sequence[int] | None = None,
-    ) -> Generator[tuple[int, Any]]:  # fmt: skip
-        """See `SerialBackend.each`; results are yielded in the order of their completion."""
-        killed = imported_dask().distributed.KilledWorker
-        submit, n_shards = self.client.submit, len(self.shards)
-        retries: Counter[int] = Counter()
-        running: dict[Future, int] = {}
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future:
+        """See `SerialBackend.submit`."""
+        with self._connected():
+            return self.restartable([self.client.submit(function, *arguments, pure=False)])[0]
+
+    def over_shards(
+        self,
+        function: Callable[..., Any],
+        arguments: Mapping[int, Sequence[Any]],
+        n_pieces: int = 0,
+    ) -> list[dict[int, Future]]:
+        """See `SerialBackend.over_shards`. Tasks are not restricted to workers. If all workers are
+        gone for a moment, Dask can wait for ever for a preferred worker, even if others are
+        allowed."""
+        given = zip(*([self.shards[s], *each] for s, each in arguments.items()), strict=True)
+        with self._connected():
+            calls = self.restartable(self.client.map(function, *map(list, given), pure=False))
+            if not n_pieces:
+                return [dict(zip(arguments, calls, strict=True))]
+            return [
+                dict(zip(arguments, self.restartable(
+                    self.client.map(getitem, calls, [i] * len(calls), pure=False)
+                ), strict=True))
+                for i in range(n_pieces)
+            ]  # fmt: skip
+
+    def results(
+        self, handles: Mapping[int, Future], more: Sequence[Future] = ()
+    ) -> Generator[tuple[int, Any]]:
+        """See `SerialBackend.results`."""
+        running = {future: s for s, future in handles.items()}
         with self._connected():
             try:
-                sent = [each if is_future(each) else self.share(each) for each in shared]
-                n_shared, own = len(sent), dict[int, Any]()
-                for start in starts or ():
-                    if id(start) not in own:
-                        own[id(start)] = self.share(start)
-                sent += own.values()
-                # Tasks are not restricted to workers. If all workers are gone for a moment, Dask
-                # can wait for ever for a preferred worker, even if others are allowed.
-                for s in range(n_shards) if of is None else of:
-                    mine = [] if starts is None else [own[id(starts[s])]]
-                    given = self.shards[s], *sent[:n_shared], *mine
-                    running[submit(function, *given, pure=False)] = s
-                while running:
-                    future = self._next(list(running), sent)
-                    s, error = running[future], future.exception()
-                    if isinstance(error, killed) and retries[s] < _RETRIES:
-                        retries[s] += 1
-                        self._retry([future, *self.shards, *sent])
-                        continue
-                    del running[future]
-                    if error is not None:
-                        with _naming(s, n_shards):
-                            _refuse_worker(error)
-                            future.result()
-                    yield s, future.result()
+                for done in self._completed([*running, *more]):
+                    self._raise_error_of(done, running)
+                    done = [future for future in done if future in running]
+                    for future, result in zip(done, self.client.gather(done), strict=True):
+                        yield running.pop(future), result
             finally:
                 self.client.cancel(list(running))
 
-    def _next(self, futures: list[Future], shared: list[Future]) -> Future:
-        """A completed future; warns while there is no worker."""
+    def gather(self, handles: Sequence[Future]) -> list[Any]:
+        """See `SerialBackend.gather`."""
+        with self._connected():
+            for done in self._completed(handles):
+                self._raise_error_of(done, {})
+            return self.client.gather(handles)
+
+    def _raise_error_of(self, done: Sequence[Future], shards: Mapping[Future, int]) -> None:
+        """Raise the error of a call, which names the shard that it was for."""
+        for future in done:
+            if future.status == "error":
+                with _naming(shards.get(future), len(self.shards)):
+                    _refuse_worker(future.exception())
+                    future.result()
+
+    def each(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
+        """See `SerialBackend.each`."""
+        given = dict.fromkeys(range(len(self.shards)), tuple(map(self.share, arguments)))
+        found = dict(self.results(self.over_shards(function, given)[0]))
+        return [found[s] for s in range(len(self.shards))]
+
+    def restartable(self, futures: list[Future]) -> list[Future]:
+        """Note futures that are restarted if their workers die; returns them."""
+        self._known.update(futures)
+        return futures
+
+    def _completed(self, futures: Sequence[Future]) -> Iterator[list[Future]]:
+        """Yield futures that have completed, some at a time. Those that failed because workers died
+        are restarted a number of times."""
+        killed, retries = imported_dask().distributed.KilledWorker, Counter[Any]()
+        running = dict.fromkeys(futures)
+        while running:
+            done = []
+            for future in self._next(list(running)):
+                failed = future.status == "error" and isinstance(future.exception(), killed)
+                if failed and retries[future] < _RETRIES:
+                    retries[future] += 1
+                    self._retry()
+                else:
+                    done.append(future)
+                    del running[future]
+            yield done
+
+    def _next(self, futures: list[Future]) -> list[Future]:
+        """Completed futures, at least one; warns while there is no worker."""
         wait = imported_dask().distributed.wait
         looks = 0
         while True:
@@ -204,24 +306,24 @@ class DaskBackend:
                     found = wait(futures, PATIENCE / _LOOKS, return_when="FIRST_COMPLETED")
                 # A result is lost if its worker dies before the result is read.
                 if found.done:
-                    return next(iter(found.done))
+                    return [future for future in futures if future in found.done]
             except TimeoutError:
                 looks += 1
-                self._retry([*self.shards, *shared])
+                self._retry()
                 if looks % _LOOKS == 0 and not self.client.scheduler_info().get("workers"):
                     warnings.warn(
                         "No worker is left; the fit goes on when one joins the Dask scheduler at "
                         f"{self.address}.", stacklevel=2,
                     )  # fmt: skip
 
-    def _retry(self, futures: list[Future]) -> None:
-        """Restart failed futures and the futures that caused their failure.
+    def _retry(self) -> None:
+        """Restart all failed futures and the futures that caused their failure.
 
         If there are two causes, Dask restarts only the one that it names, and then waits for ever;
         therefore all are given. `Client.retry` fails for keys that only the scheduler knows, and
         may reset futures that have completed in the meantime.
         """
-        failed = [future for future in futures if future.status == "error"]
+        failed = [future for future in list(self._known) if future.status == "error"]
         if failed:
             keys, client = [future.key for future in failed], self.client
             client.sync(client.scheduler.retry, keys=keys, client=client.id)
@@ -249,11 +351,6 @@ class DaskBackend:
 
 
 Backend = SerialBackend | DaskBackend
-
-
-def in_order(results: Iterable[tuple[int, Any]]) -> list[Any]:
-    """The results of `each`, in the order of the shards."""
-    return [result for _, result in sorted(results, key=itemgetter(0))]
 
 
 def _itself(value: Any) -> Any:

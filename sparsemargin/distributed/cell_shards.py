@@ -23,7 +23,7 @@ from sparsemargin.cells.genes import CellForm, columns_in, genes_of
 from sparsemargin.cells.labels import labels_of
 from sparsemargin.cells.learn import keep_outputs, mixing_seed
 from sparsemargin.cells.source import CellCorpus, sample_of
-from sparsemargin.distributed.backends import Backend, in_order
+from sparsemargin.distributed.backends import Backend
 from sparsemargin.distributed.shards import FileShard, Shard
 from sparsemargin.files.sources import Source
 from sparsemargin.genomes.cells import CellNormalizer, counts_of
@@ -107,14 +107,14 @@ def prepare(maker: CellRows, backend: Backend, options: Any) -> tuple[Any, Sampl
     options with the classes, and these cells."""
     step = maker.step
     if maker.columns is None:
-        of_shards = in_order(backend.each(_genes_and_classes, maker.form, maker.label))
+        of_shards = backend.each(_genes_and_classes, maker.form, maker.label)
         files = [each for genes, _ in of_shards for each in genes]
         step.scale = step.agreed(files)
         step.feature_names_in_ = genes_of(files, maker.wanted, maker.form)
         backend.turn(_with_step, step)
         if options.positive is None:
             options = replace(options, classes=_all_of([classes for _, classes in of_shards]))
-    sampled = in_order(backend.each(_some_cells, len(backend.shards)))
+    sampled = backend.each(_some_cells, len(backend.shards))
     for message in dict.fromkeys(chain.from_iterable(messages for *_, messages in sampled)):
         warn_user(message)
     X = vstack([cells for cells, *_ in sampled], format="csr")

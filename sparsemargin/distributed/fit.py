@@ -6,7 +6,6 @@ import os
 import pickle
 import sys
 from collections.abc import Callable, Sequence
-from copy import deepcopy
 from dataclasses import fields, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -16,12 +15,11 @@ import numpy as np
 from sparsemargin._checks import check_count
 from sparsemargin._engine.rows.csr import Csr
 from sparsemargin._engine.rows.parts import pointers_of
-from sparsemargin._heavy import sklearn_exceptions
 from sparsemargin._version import __version__
-from sparsemargin.distributed.backends import Backend, backend_of, in_order
+from sparsemargin.distributed.backends import Backend, backend_of
 from sparsemargin.distributed.mixing import Mixing, Mixture
 from sparsemargin.distributed.rounds import Round, Rounds, ShardOptions, survey
-from sparsemargin.distributed.row_makers import RowMaker, Texts
+from sparsemargin.distributed.row_makers import Texts, estimator_of
 from sparsemargin.distributed.schema import (
     Schema,
     Survey,
@@ -29,26 +27,22 @@ from sparsemargin.distributed.schema import (
     schema_of_files,
     schema_of_matrices,
 )
-from sparsemargin.distributed.shard_forms import is_array, shards_of
-from sparsemargin.distributed.shards import FileShard, sampled
+from sparsemargin.distributed.shard_forms import row_maker_of, shards_of
+from sparsemargin.distributed.shards import FileShard, SampledRows, sampled
 from sparsemargin.files.atomic import check_replaceable
 from sparsemargin.files.distinct import Named, check_distinct
-from sparsemargin.files.kinds import FORMS, TextForm, kind_of
+from sparsemargin.files.kinds import TextForm
 from sparsemargin.models import Algorithm, Learner, find_algorithm
 from sparsemargin.models.candidates import AROW, Candidate
 from sparsemargin.models.inputs.rows import intercept_scale
 from sparsemargin.models.selection import MOST_ROWS, DefaultAlgorithm
-from sparsemargin.readers.text_forms import DocumentForm
-from sparsemargin.streaming.learn_texts import vectorizer_for
+from sparsemargin.readers.text_forms import DocumentForm, Missing
 from sparsemargin.streaming.options import WEIGHT_MEMORY
 from sparsemargin.streaming.report import ProgressLines
 
 if TYPE_CHECKING:
     from dask.distributed import Client
 
-
-# Some rows of a shard, and their targets.
-SampledRows = tuple[Csr, np.ndarray]
 
 # Default number of epochs if an algorithm is named.
 _EPOCHS = 5
@@ -85,7 +79,6 @@ def fit_distributed(
     algo: Algorithm | None = None,
     max_iter: int | Literal["auto"] | None = "auto",
     mixing: Mixing = "auto",
-    mixes_per_epoch: int = 16,
     classes: Any = None,
     positive: Any = None,
     multilabel: bool = False,
@@ -98,6 +91,8 @@ def fit_distributed(
     format: TextForm | None = None,
     text: str = "text",
     label: str = "label",
+    missing: Missing = "error",
+    encoding: str = "utf-8",
     memory_limit: int = WEIGHT_MEMORY,
     checkpoint: str | os.PathLike[str] | None = None,
     resume: bool = False,
@@ -149,9 +144,6 @@ def fit_distributed(
         shard after the other, and equals that of one machine with all rows, starting with the shard
         where the vector begins. "auto": a ring if there are at least as many vectors as shards,
         else "uniform". No effect for "ho" and "so".
-    mixes_per_epoch : int, default=16
-        Number of mixtures per epoch. Before each mixture, every shard trains on an equal part of
-        its rows. No effect for a ring, "ho" and "so".
     classes, positive, multilabel, n_features, hash_bits, zero_based, dtype
         Parameters for files, see `fit_svmlight`. For row caches and files of texts, only
         `classes`, `positive` and `multilabel` can be used.
@@ -161,13 +153,13 @@ def fit_distributed(
     vectorizer : estimator, default=None
         Converts texts to rows: a `HashingVectorizer`, or a fitted vectorizer. None: words and
         word pairs as `fit_text` uses for files, hashed to 4 million columns.
-    format, text, label
+    format, text, label, missing, encoding
         Parameters for texts, see `fit_text`; `label` also for cells, see `fit_anndata`.
     memory_limit : int, default=2**30
         Largest size of the weights in bytes.
     checkpoint : path, default=None
-        A model file, or its URL, that is written atomically after each epoch. For texts and cells
-        it contains the pipeline; the confidence of cells is available only at the end.
+        A model file, or its URL, that is written atomically after each epoch. The confidence of
+        cells is available only at the end.
     resume : bool, default=False
         Whether to resume from the checkpoint, if it exists. The model is then bitwise equal to that
         of a fit without interruption.
@@ -184,7 +176,7 @@ def fit_distributed(
 
     Returns
     -------
-    estimator : Classifier or sklearn.pipeline.Pipeline
+    estimator : Classifier, TextClassifier or CellClassifier
         The fitted estimator, as of `fit_csr`, `fit_text` and `fit_anndata`.
 
     Raises
@@ -224,65 +216,17 @@ def fit_distributed(
     names = {each.name for each in fields(ShardOptions)} & arguments.keys()
     # Imported here because scikit-learn takes a second and 112 MB, and workers do not need it.
     from sparsemargin.estimators.classifiers import as_classifier
-    from sparsemargin.tasks.cell_classifier import CellClassifier
-    from sparsemargin.tasks.text_classifier import TextClassifier
 
-    row_maker = row_maker_of(shards, vectorizer, DocumentForm(format, text, label), params)
+    how = DocumentForm(format, text, label, missing=missing, encoding=encoding)
+    row_maker = row_maker_of(shards, vectorizer, how, params)
     more = {
         "row_maker": row_maker, "report": ProgressLines() if verbose else None,
         "params": {"verbose": verbose, **params},
     }  # fmt: skip
     options = ShardOptions(**{name: arguments[name] for name in names} | more)
     learner = learn_shards(shards, y, options)
-    if row_maker is None:
-        return as_classifier(learner)
-    if isinstance(row_maker, Texts):
-        return TextClassifier.of_parts(row_maker.step, learner, text=text)
-    cells: Any = row_maker
-    form = cells.form
-    return CellClassifier.of_parts(
-        cells.step, learner, label=cells.label, layer=form.layer, var=form.var, match=form.match
-    )
-
-
-def row_maker_of(
-    shards: Any, vectorizer: Any, how: DocumentForm, params: dict[str, Any]
-) -> RowMaker | None:
-    """The conversion to rows, from the type of the shards, the names of files, a vectorizer or a
-    format; None: the shards are rows. Parameters for cells are removed from `params`."""
-
-    def cells() -> Any:
-        # Imported here because it imports scikit-learn, which svmlight text does not need.
-        from sparsemargin.distributed.cell_shards import cell_rows
-
-        return cell_rows(how.label, params)
-
-    if hasattr(type(shards), "obs_names"):
-        return cells()
-    # The test uses types, because a Delayed has attributes of any name.
-    is_text = hasattr(type(shards), "to_delayed") and not is_array(shards)
-    first = shards[0] if isinstance(shards, list) and shards else shards
-    first = first[0] if isinstance(first, list) and first else first
-    if isinstance(first, tuple) and isinstance(first[0], list):
-        is_text = bool(first[0]) and isinstance(first[0][0], str)
-    if isinstance(first, str | os.PathLike):
-        kind = kind_of(os.fspath(first), how.form)
-        if kind == "cells":
-            return cells()
-        is_text = kind in FORMS
-    if not is_text and vectorizer is None and how.form is None:
-        return None
-    if vectorizer is None:
-        vectorizer = vectorizer_for([])
-    vectorizer = deepcopy(vectorizer)
-    try:
-        vectorizer.transform(["one text"])
-    except sklearn_exceptions().NotFittedError:
-        raise ValueError(
-            f"vectorizer={vectorizer!r} has to read all texts first, and these are in shards. Pass "
-            "one that is fitted, or a HashingVectorizer."
-        ) from None
-    return Texts(how, vectorizer)
+    classifier = as_classifier(learner)
+    return classifier if row_maker is None else estimator_of(row_maker, classifier)
 
 
 def learn_distributed(shards: Any, **arguments: Any) -> Learner:
@@ -328,11 +272,7 @@ def learn_shards(shards: Any, y: Any, options: ShardOptions) -> Learner:
         else:
             schema = schema_of_matrices(surveys)
         if learner is None or options.balanced:
-            n_rows_each = 0 if learner else -(-MOST_ROWS // len(found))
-            counts, parts = zip(*in_order(backend.each(sampled, schema, n_rows_each)), strict=True)
-            schema = replace(schema, counts=sum(counts))
-            learner = learner or _learner_of(options, schema, list(chain.from_iterable(parts)))
-            assert learner is not None
+            learner, schema = _selected_over(backend, options, schema, learner)
         if learner.intercept_scaling == "auto":
             p = learner.p_for(schema.n_columns)
             learner.intercept_scaling = intercept_scale(surveys[0].beginning, p)
@@ -350,11 +290,11 @@ def _surveys_of(backend: Backend, row_maker: Any, n_shards: int) -> list[Survey]
     shard."""
     step = getattr(row_maker, "step", None)
     wants_terms = hasattr(step, "remember_terms") and not hasattr(step, "terms_")
-    steps = [step if wants_terms else None, *[None] * (n_shards - 1)]
-    found = in_order(backend.each(survey, __version__, n_shards > 1, starts=steps))
-    surveys = [each for each, _ in found]
-    if steps[0] is not None:
-        steps[0].terms_ = pickle.loads(found[0][1])
+    given = {s: (__version__, None if s or not wants_terms else step) for s in range(n_shards)}
+    found = dict(backend.results(backend.over_shards(survey, given)[0]))
+    surveys = [found[s][0] for s in range(n_shards)]
+    if wants_terms:
+        step.terms_ = pickle.loads(found[0][1])  # type: ignore[union-attr]
     check_rows_there(surveys)
     return surveys
 
@@ -364,38 +304,59 @@ def _check_options(options: ShardOptions) -> None:
     if options.mixing not in get_args(Mixing):
         known = ", ".join(map(repr, get_args(Mixing)))
         raise ValueError(f"mixing must be one of {known}, got {options.mixing!r}.")
-    check_count("mixes_per_epoch", options.mixes_per_epoch, 1, sys.maxsize)
     if options.resume and options.checkpoint is None:
         raise ValueError("resume=True goes on from a checkpoint: pass its path as checkpoint.")
     check_count("memory_limit", options.memory_limit, 1, sys.maxsize)
 
 
-def _learner_of(
-    options: ShardOptions, schema: Schema | None = None, parts: Sequence[SampledRows] = ()
-) -> Learner | None:
-    """The learner that the options specify. If it depends on rows, it is selected from those in
-    `parts`; None without a schema."""
+def _selected_over(
+    backend: Backend, options: ShardOptions, schema: Schema, learner: Learner | None
+) -> tuple[Learner, Schema]:
+    """The learner, which is selected by some rows of all shards if it is None, and the schema with
+    the number of rows of each class. The rows are used where they are."""
+    n_shards = len(backend.shards)
+    n_rows = 0 if learner is not None else -(-MOST_ROWS // n_shards)
+    given = dict.fromkeys(range(n_shards), (schema, n_rows))
+    counts, parts = backend.over_shards(sampled, given, 2)
+    found = dict(backend.results(counts))
+    schema = replace(schema, counts=sum(found[s] for s in range(n_shards)))
+    if learner is None:
+        default = _default_of(options)
+        call = backend.submit(_selected, schema, default, *parts.values())
+        (chosen,) = backend.gather([call])
+        assert schema.counts is not None
+        many = schema.form is not None
+        n_rows = int(schema.counts[:, 0].sum())
+        learner = check_mixable(default.learner(chosen, n_rows, None if many else schema.counts[1]))
+    return learner, schema
+
+
+def _default_of(options: ShardOptions) -> DefaultAlgorithm:
+    return DefaultAlgorithm({**options.params, "max_iter": options.max_iter})
+
+
+def _learner_of(options: ShardOptions) -> Learner | None:
+    """The learner that the options specify; None if it depends on rows."""
     if options.algo is not None:
         max_iter = _EPOCHS if options.max_iter == "auto" else options.max_iter
         kind, known = find_algorithm(options.algo, {**options.params, "max_iter": max_iter})
         return check_mixable(kind(**known))
-    default = DefaultAlgorithm({**options.params, "max_iter": options.max_iter})
+    default = _default_of(options)
     check_mixable(AROW.learner(default.params))
-    if schema is not None:
-        multilabel, counts = schema.form is not None, schema.counts
-        assert counts is not None
-        chosen = AROW if multilabel else _selected(schema, parts, default)
-        n_rows = int(counts[:, 0].sum())
-        return check_mixable(default.learner(chosen, n_rows, None if multilabel else counts[1]))
     if default.settled is not None and "max_iter" in default.params:
         return check_mixable(default.settled.learner(default.params))
     return None
 
 
-def _selected(schema: Schema, parts: Sequence[SampledRows], default: DefaultAlgorithm) -> Candidate:
+def _selected(
+    schema: Schema, default: DefaultAlgorithm, *of_shards: Sequence[SampledRows]
+) -> Candidate:
     """The candidate selected for rows like these."""
+    if schema.form is not None:
+        return AROW
     if default.settled is not None:
         return default.settled
+    parts = [*chain.from_iterable(of_shards)]
     data, indices = (
         np.concatenate([getattr(rows, name) for rows, _ in parts]) for name in ("data", "indices")
     )

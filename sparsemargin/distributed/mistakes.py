@@ -8,7 +8,9 @@ made them. For the Second-order Perceptron, ``a I + S S^T`` and ``v`` are sums o
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -16,8 +18,8 @@ from sparsemargin._engine.fitting.task import Task
 from sparsemargin._engine.matrix.spaces import FeatureSpaces
 from sparsemargin._engine.rows.csr import Csr
 from sparsemargin._engine.rows.parts import rows_at
-from sparsemargin.distributed.dual_vectors import Change
-from sparsemargin.distributed.mixing import Mixer, Mixture, ShardEpoch, Update
+from sparsemargin.distributed.mixing import Mixer, ShardEpoch, Update
+from sparsemargin.distributed.schema import Part
 from sparsemargin.models import Learner
 
 
@@ -36,9 +38,8 @@ class ShardMistakes:
 
     # Each block has the rows with mistakes of any vector, and the mistakes of each vector.
     blocks: list[tuple[Csr, list[Mistakes]]]
-    # Sums of the hypotheses over the trials, shape (n_coordinates, n_vectors); None without
-    # averaging.
-    sums: Change | None
+    # Sums of the hypotheses over the trials, shape (n_vectors, n_coordinates); 0 without averaging.
+    sums: Any
 
 
 class MistakesEpoch(ShardEpoch):
@@ -76,29 +77,39 @@ class MistakesEpoch(ShardEpoch):
             by_vector.append(Mistakes(which, steps, rows + first))
         self.blocks.append((rows_at(task.rows, mistaken), by_vector))
 
-    def learned(self) -> ShardMistakes:
-        sums = self.space.summed().T if self.averaged else None
-        change = None if sums is None else Change.of(sums)
-        return ShardMistakes(self.blocks, change)
+    def learned(self) -> list[Any]:
+        return [ShardMistakes(self.blocks, self.space.summed() if self.averaged else 0.0)]
 
 
 class MistakesMixer(Mixer):
-    """Applies the mistakes of all shards to the mixture, given the numbers of their first rows."""
+    """Applies the mistakes of all shards to the mixture, in this process."""
 
     epoch_type = MistakesEpoch
+    state: FeatureSpaces
 
-    def __init__(self, mixture: Mixture, first_rows: Sequence[int]) -> None:
-        super().__init__(mixture, len(first_rows), 1)
-        self.first_rows = first_rows
+    def take(self, space: FeatureSpaces) -> None:
+        self.state = space
 
-    def mix(self, part: int, updates: Sequence[Update]) -> None:
-        space = self.mixture.space
+    def starts(self, step: int, part: Part) -> list[Any]:
+        return [(self.backend.share(self.state),)] * len(self.n_rows)
+
+    def merge(self, step: int, part: Part, pieces: Sequence[Sequence[Any]]) -> list[Any]:
+        self.merged = pieces[0]
+        return []
+
+    def conclude(self, step: int, updates: Sequence[Update]) -> None:
+        space = deepcopy(self.state)
         sums, trials = space.summed(), space.trials
         space.take_sums(np.zeros_like(sums), 0)
-        for update, first_row in zip(updates, self.first_rows, strict=True):
-            for rows, by_vector in update.learned.blocks:
+        first_row = 0
+        for learned, n_rows in zip(self.backend.gather(self.merged), self.n_rows, strict=True):
+            for rows, by_vector in learned.blocks:
                 for label, made in enumerate(by_vector):
                     space.absorb(label, rows, made.which, made.steps, made.numbers + first_row)
-            if update.learned.sums is not None:
-                sums += update.learned.sums.applied(np.zeros_like(sums.T)).T
+            sums += learned.sums
+            first_row += n_rows
         space.take_sums(sums, trials + sum(update.trials for update in updates))
+        self.state = space
+
+    def space_of(self, state: FeatureSpaces, *, keep: bool = False) -> FeatureSpaces:
+        return deepcopy(state)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -21,16 +21,14 @@ from sparsemargin._engine.first_order.vector_blocks import how_of, task_of
 from sparsemargin._engine.fitting.epochs import learn_once
 from sparsemargin._engine.fitting.progressive import ProgressiveOutputs, storing_outputs
 from sparsemargin._engine.fitting.task import Task
-from sparsemargin.distributed.schema import Schema
+from sparsemargin.distributed.backends import Backend
+from sparsemargin.distributed.schema import WHOLE, Part, Schema
 from sparsemargin.models import Learner
 from sparsemargin.models.fitted.state import Fitted
 from sparsemargin.models.learner import LARGEST_SEED
 from sparsemargin.streaming.label_order import LabelOrder
 
 Mixing = Literal["auto", "ring", "uniform"]
-
-#: A part of the rows of a shard: its index, and the number of parts.
-Part = tuple[int, int]
 
 
 class Mixture:
@@ -54,7 +52,6 @@ class Mixture:
             )
         slice_seed = random.randint(LARGEST_SEED)
         learner.open_stream(schema.beginning(n_columns), slice_seed)
-        self.columns: np.ndarray | None = None
         if n_shards > 1 and self.space.in_blocks:
             raise ValueError(
                 f"The weights of {n_vectors} labels and {n_columns:,} features would be held "
@@ -72,39 +69,32 @@ class Mixture:
         """The space of the mixture."""
         return self.fitted.space
 
-    @space.setter
-    def space(self, space: Any) -> None:
-        self.fitted.space = space
-
-    def narrow(self, columns: np.ndarray) -> None:
-        """Restrict the space to the columns that occur in rows, if many do not."""
-        if len(columns) <= self.schema.n_columns // 2:
-            self.columns, first = columns, self.schema.beginning(len(columns))
-            self.space = self.blank().new_space(first)
-
     def blank(self) -> Learner:
         """The untrained learner, for any number of columns."""
         learner = copy.copy(self.learner)
         learner.restore(None).p = learner.p_for(self.schema.n_columns)
         return learner
 
-    def places(self, n_each: int) -> np.ndarray:
-        """Indices of the coordinates of the space among those of all columns, with n_each
-        coordinates per column."""
-        assert self.columns is not None
-        at = np.append(self.columns, [self.schema.n_columns] if self.space.bias else [])
-        return (at.astype(np.int64)[:, np.newaxis] * n_each + np.arange(n_each)).ravel()
+    def space_for(self, columns: np.ndarray) -> tuple[Any, np.ndarray]:
+        """An empty space of these sorted columns, the last one among them; of all columns if most
+        are among them. Also returns its columns."""
+        n_columns = self.schema.n_columns
+        n_features = len(columns) - bool(self.space.bias)
+        if n_features > n_columns // 2:
+            n_features, columns = n_columns, np.arange(n_columns + bool(self.space.bias))
+        return self.blank().new_space(self.schema.beginning(n_features)), columns
 
-    def finished(self, epochs: int) -> Learner:
-        """A copy of the learner, with the features of the rows."""
+    def widened(self, space: Any, columns: np.ndarray) -> Any:
+        """A space of `space_for` with all columns."""
+        n_columns = self.schema.n_columns
+        if space.n_features == n_columns:
+            return space
+        return space.spread(n_columns, columns[: space.n_features])
+
+    def finished(self, fitted: Fitted) -> Learner:
+        """A copy of the learner with this state, and with the features of the rows."""
         learner, schema = copy.copy(self.learner), self.schema
-        if self.columns is None:
-            space = copy.deepcopy(self.space)
-        else:
-            space = self.space.spread(schema.n_columns, self.columns)
-        learner.restore(
-            replace(self.fitted, space=space, n_iter=float(epochs), reading=schema.reading)
-        )
+        learner.restore(fitted)
         learner.n_features_in_ = schema.n_features
         if schema.reading is not None:
             learner.resize(schema.n_features, int(schema.drops_column_0))
@@ -122,14 +112,16 @@ class Mixture:
 
 @dataclass(frozen=True)
 class Update:
-    """The result of an epoch, or of a part of it, on a shard."""
+    """What a client is told of an epoch, or of a part of it, on a shard."""
 
-    learned: Any  # input of the mixer
     trials: int
     corrections: np.ndarray  # corrections in this part, shape (n_vectors,)
     mistakes: int | None  # rows predicted wrongly before their trial, if known
-    rows_by_class: np.ndarray  # rows without and with each class, shape (2, n_classes)
+    rows_by_class: Any  # rows without and with each class, shape (2, n_classes)
     label_order: LabelOrder  # order of the labels of rows that were not shuffled
+    scalars: dict[str, np.ndarray]  # see `ShardEpoch.scalars`
+    n_received: int  # bytes of the mixture, and of what has changed
+    n_sent: int
     # Outputs of rows before their first trial; None if they are not kept.
     progress: ProgressiveOutputs | None = None
 
@@ -148,9 +140,13 @@ class ShardEpoch:
         """Train on a block of rows, see `Learner.learn_stream`."""
         return learner.learn_stream(task, order)
 
-    def learned(self) -> Any:
-        """The result for the mixer."""
-        return self.space
+    def scalars(self) -> dict[str, np.ndarray]:
+        """Numbers of vectors that the mixer needs at once."""
+        return {}
+
+    def learned(self) -> list[Any]:
+        """The results for the mixer, in pieces."""
+        return [self.space]
 
     def sent_progress(self, progress: ProgressiveOutputs) -> ProgressiveOutputs:
         """The kept outputs in the form that is sent."""
@@ -158,73 +154,84 @@ class ShardEpoch:
 
 
 class Mixer:
-    """Makes the space of the only shard that of the mixture."""
+    """Makes the space of the only shard that of the mixture.
+
+    `state` stands for the current mixture. It is replaced as a whole, so that an earlier one stays
+    valid. Its weights are handles of the backend.
+    """
 
     epoch_type: type[Any] = ShardEpoch
 
-    def __init__(self, mixture: Mixture, n_shards: int, mixes: int) -> None:
-        self.mixture, self.n_shards = mixture, n_shards
-        #: Parts of an epoch; the shards are mixed after each.
-        self.n_parts = mixes
-
-    def rows_of(self, part: int) -> Part:
-        """The rows of each shard that are used in a part of an epoch."""
-        return part, self.n_parts
+    def __init__(self, mixture: Mixture, backend: Backend, n_rows: Sequence[int]) -> None:
+        #: The number of rows of each shard.
+        self.mixture, self.backend, self.n_rows = mixture, backend, n_rows
+        self.state: Any = None
+        self.merged: Any = None  # what `merge` has begun
 
     def take(self, space: Any) -> None:
-        """Start from a space like that of the mixture, possibly with more features."""
-        self.mixture.space = space
+        """Start from a space with all columns."""
+        self.state = self.backend.share(space)
 
-    def starts(self, part: int, whole: bool = False) -> list[Any]:
-        """The start of each shard for this part of an epoch; `whole`: without relying on its
-        caches."""
-        return [self.mixture.space] * self.n_shards
+    def parts(self, epoch: int) -> list[Part]:
+        """The rows of each shard that are used in the parts of an epoch. The shards are mixed after
+        each."""
+        return [WHOLE]
 
-    def mix(self, part: int, updates: Sequence[Update]) -> None:
-        """Mix the results of the shards, in their order."""
-        self.mixture.space = updates[0].learned
+    def starts(self, step: int, part: Part) -> list[tuple[Any, ...] | None]:
+        """The arguments of the `epoch_type` for each shard in a part of an epoch; None: no rows of
+        the shard are used."""
+        return [(self.state,)]
 
-    def store(self) -> None:
-        """Copy the mixture to the space, after an epoch."""
+    def n_pieces(self, part: Part) -> int:
+        """The number of pieces of each shard's result."""
+        return 1
+
+    def merge(self, step: int, part: Part, pieces: Sequence[Sequence[Any]]) -> list[Any]:
+        """Begin to mix the results of the shards. Handles of their pieces are given in the order of
+        the shards. Returns the handles of the tasks."""
+        self.merged = pieces[0]
+        return []
+
+    def conclude(self, step: int, updates: Sequence[Update]) -> None:
+        """Make the mixture the state, when it is complete."""
+        (self.state,) = self.merged
+
+    def space_of(self, state: Any, *, keep: bool = False) -> Any:
+        """The space with the weights of a state, for all columns. `keep`: it will be kept on disk,
+        so that the tasks that have made it need not be repeated if it is lost."""
+        (space,) = self.backend.gather([state])
+        return deepcopy(space)
 
     def merged_progress(
-        self, progress: Sequence[ProgressiveOutputs], n_places: int
+        self, progress: Sequence[ProgressiveOutputs], n_places: int, n_parts: int
     ) -> ProgressiveOutputs:
         """Merge the outputs kept in the first epoch: ordered by part, and by shard within a
         part."""
-        return ProgressiveOutputs.merged(progress, n_places, self.n_parts)
-
-
-@dataclass(frozen=True)
-class Visit:
-    """The vectors first..last-1 while they visit a shard."""
-
-    first: int
-    last: int
-    space: LinearSpace  # the space of these vectors only
+        return ProgressiveOutputs.merged(progress, n_places, n_parts)
 
 
 class RingEpoch(ShardEpoch):
-    """Training of the visiting vectors on all rows of a shard."""
+    """Training of the visiting vectors first..last-1 on all rows of a shard."""
 
-    def __init__(self, learner: Learner, start: Visit) -> None:
-        self.start = start
-        self.space = learner.fitted.space = deepcopy(start.space)
+    def __init__(self, learner: Learner, first: int, last: int, start: LinearSpace) -> None:
+        super().__init__(learner, start)
+        self.visitors = first, last
 
     def learn(self, learner: Learner, task: Task, order: np.ndarray | None) -> None:
         """See `Learner.learn_stream`; for these vectors only."""
-        fitted, labels = learner.fitted, (self.start.first, self.start.last)
+        fitted = learner.fitted
         lone = len(fitted.classes) == 2 and not fitted.many
         with storing_outputs(task, self.space):
-            mine = task if lone else task_of(task, task.rows, *labels)
+            mine = task if lone else task_of(task, task.rows, *self.visitors)
             learn_once(learner.loop(mine), order)
         fitted.count_classes(task)
 
-    def learned(self) -> LinearSpace:
-        return self.space
-
     def sent_progress(self, progress: ProgressiveOutputs) -> ProgressiveOutputs:
-        return progress.of_vectors(self.start.first, self.start.last)
+        return progress.of_vectors(*self.visitors)
+
+
+#: Vectors first..last-1, and the handle of the space that they have.
+Group = tuple[int, int, Any]
 
 
 class RingMixer(Mixer):
@@ -233,50 +240,60 @@ class RingMixer(Mixer):
     shards one after the other, starting with the shard where the vector begins."""
 
     epoch_type: type[Any] = RingEpoch
-
-    def __init__(self, mixture: Mixture, n_shards: int) -> None:
-        super().__init__(mixture, n_shards, n_shards)
-
-    def rows_of(self, part: int) -> Part:
-        return 0, 1
+    state: list[Group | None]
 
     def take(self, space: LinearSpace) -> None:
-        super().take(space)
-        self.spaces: list[tuple[int, int, LinearSpace] | None] = [None] * self.n_shards
-        cuts = np.linspace(0, space.n_vectors, self.n_shards + 1).astype(int)
-        for i, (first, last) in enumerate(pairwise(cuts.tolist())):
+        cuts = np.linspace(0, space.n_vectors, len(self.n_rows) + 1).astype(int)
+        self.state = []
+        for first, last in pairwise(cuts.tolist()):
             if first == last:
+                self.state.append(None)
                 continue
             own = LinearSpace(
                 space.n_features, last - first, space.p, space.t.dtype, log=None, **how_of(space)
             )
             own.take_vectors(space, slice(first, last), slice(0, last - first))
-            self.spaces[i] = first, last, own
+            self.state.append((first, last, self.backend.share(own)))
 
-    def starts(self, part: int, whole: bool = False) -> list[Any]:
-        of_shards = [self.spaces[(s - part) % self.n_shards] for s in range(self.n_shards)]
-        return [None if each is None else Visit(*each) for each in of_shards]
+    def parts(self, epoch: int) -> list[Part]:
+        return [WHOLE] * len(self.n_rows)
 
-    def mix(self, part: int, updates: Sequence[Update]) -> None:
-        for s, update in enumerate(updates):
-            i = (s - part) % self.n_shards
-            if (labels := self.spaces[i]) is not None:
-                self.spaces[i] = *labels[:2], update.learned
+    def _visitors(self, step: int) -> list[int]:
+        """The index of the group of vectors that visits each shard."""
+        n = len(self.n_rows)
+        return [(s - step) % n for s in range(n)]
 
-    def store(self) -> None:
-        space = self.mixture.space
-        for first, last, own in filter(None, self.spaces):
-            space.take_vectors(own, slice(0, last - first), slice(first, last))
+    def starts(self, step: int, part: Part) -> list[Any]:
+        return [self.state[i] for i in self._visitors(step)]
+
+    def merge(self, step: int, part: Part, pieces: Sequence[Sequence[Any]]) -> list[Any]:
+        state, self.merged = self.state, list(self.state)
+        moved = [i for i in self._visitors(step) if state[i] is not None]
+        for i, space in zip(moved, pieces[0], strict=True):
+            first, last, _ = state[i]  # type: ignore[misc]
+            self.merged[i] = first, last, space
+        return []
+
+    def conclude(self, step: int, updates: Sequence[Update]) -> None:
+        self.state = list(self.merged)
+
+    def space_of(self, state: list[Group | None], *, keep: bool = False) -> Any:
+        groups = [each for each in state if each is not None]
+        spaces = self.backend.gather([space for *_, space in groups])
+        whole, _ = self.mixture.space_for(np.arange(spaces[0].n_features + bool(spaces[0].bias)))
+        for (first, last, _), own in zip(groups, spaces, strict=True):
+            whole.take_vectors(own, slice(0, last - first), slice(first, last))
+        return whole
 
     def merged_progress(
-        self, progress: Sequence[ProgressiveOutputs], n_places: int
+        self, progress: Sequence[ProgressiveOutputs], n_places: int, n_parts: int
     ) -> ProgressiveOutputs:
         # All groups of vectors that visit a shard store outputs for the same rows of the shard.
-        n, met = self.n_shards, [i for i in range(self.n_shards) if self.spaces[i] is not None]
-        which = iter(progress)
+        n, which = len(self.n_rows), iter(progress)
+        met = [i for i in range(n) if self.state[i] is not None]
         at = {
-            (s, (s - part) % n): next(which)
-            for part in range(n) for s in range(n) if (s - part) % n in met
+            (s, i): next(which)
+            for step in range(n) for s, i in enumerate(self._visitors(step)) if i in met
         }  # fmt: skip
         whole = [ProgressiveOutputs.beside([at[s, i] for i in met]) for s in range(n)]
         return ProgressiveOutputs.merged(whole, n_places)

@@ -9,7 +9,6 @@ import time
 import warnings
 import zlib
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from copy import deepcopy
 from dataclasses import asdict, dataclass, field, replace
@@ -21,29 +20,31 @@ import numpy as np
 
 from sparsemargin._engine.first_order.linear_space import LinearSpace
 from sparsemargin._engine.fitting.epochs import Patience, count_trials
+from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
 from sparsemargin._engine.messages import warn_user
-from sparsemargin._engine.rows.columns import Chosen
+from sparsemargin._engine.mixing.coordinates import ColumnSet
+from sparsemargin._engine.rows.csr import Csr
 from sparsemargin._version import __version__
 from sparsemargin.distributed.backends import Backend, LostScheduler, imported_dask
-from sparsemargin.distributed.dual_vectors import UnknownMixture, VectorMixer
+from sparsemargin.distributed.dual_vectors import VectorMixer
 from sparsemargin.distributed.mistakes import MistakesMixer
 from sparsemargin.distributed.mixing import (
     Mixer,
     Mixing,
     Mixture,
-    Part,
     RingMixer,
     ShardEpoch,
     Update,
 )
-from sparsemargin.distributed.row_makers import RowMaker
-from sparsemargin.distributed.schema import Schema, Survey, all_columns
+from sparsemargin.distributed.row_makers import RowMaker, estimator_of
+from sparsemargin.distributed.schema import Part, Schema, Survey
 from sparsemargin.distributed.shards import Shard, names_of
 from sparsemargin.files.remote import exists
 from sparsemargin.models import Learner
 from sparsemargin.models.inputs.rows import naming_bad_rows
 from sparsemargin.saving.model_files import set_aside
 from sparsemargin.saving.steps import encoded
+from sparsemargin.saving.wrappers import unwrapped
 from sparsemargin.streaming.checkpoints import Checkpoint
 from sparsemargin.streaming.label_order import LabelOrder
 from sparsemargin.streaming.options import FitOptions
@@ -61,22 +62,23 @@ class Plan:
     seed: int | None  # seed of the shuffling
     library: str  # version of the library that all processes must have
     has_bias: bool
-    columns: np.ndarray | None  # columns of the mixture's space; None: all
     n_shards: int
 
-    def open(self, shard: Shard, part: Part) -> tuple[Learner, Chosen | None, tuple[Any, ...]]:
-        """A learner for a part of the rows of a shard, the coordinates of the rows, and, for epochs
-        that use only these, their places in the mixture's space."""
+    def open(self, shard: Shard, part: Part) -> tuple[Learner, ColumnSet | None, tuple[Any, ...]]:
+        """A learner for a part of the rows of a shard, and, for epochs that use only the
+        coordinates of the rows, their columns as a set and as an array."""
         learner, schema = copy.copy(self.learner), self.schema
         n, chosen = schema.n_columns, None
         at: tuple[Any, ...] = ()
         if self.epoch_type.narrows:
-            chosen = shard.columns(schema, part, n + self.has_bias)
-            n, places = len(chosen.columns) + 1 - self.has_bias, chosen.columns
-            if self.columns is not None:
-                # The last column is that of the intercept, which is also the last coordinate here.
-                places = np.searchsorted(self.columns, places)
-            at = (places,)
+            n_all = n + self.has_bias
+            chosen = ColumnSet(n_all)
+            for indices in shard.indices(schema, part):
+                chosen.add(indices)
+            # The last column is always there; it is that of the intercept if there is one.
+            chosen.add(np.array([n_all - 1], np.int64))
+            columns = chosen.close()
+            n, at = len(columns) + 1 - self.has_bias, (columns,)
         learner.open_stream(schema.beginning(n), self.slice_seed)
         return learner, chosen, at
 
@@ -91,44 +93,50 @@ def check_library(library: str) -> None:
         )
 
 
-def survey(shard: Shard, library: str, columns: bool, step: Any) -> tuple[Survey, bytes]:
+def survey(shard: Shard, library: str, step: Any) -> tuple[Survey, bytes]:
     """The facts about a shard needed before training, and the terms of the columns for a
     vectorizer. The terms are pickled, because Dask would serialize them one by one."""
     check_library(library)
     terms = None if step is None else shard.terms(deepcopy(step))
-    return shard.survey(columns), pickle.dumps(terms)
+    return shard.survey(), pickle.dumps(terms)
 
 
-def learn_epoch(shard: Shard, plan: Plan, number: int, part: Part, start: Any) -> Update | None:
-    """Train on a part of a shard once, as a fit on one machine would. None: the process needs more
-    data about the starting mixture."""
+def learn_part(shard: Shard, plan: Plan, number: int, part: Part, *start: Any) -> tuple[Any, ...]:
+    """Train on a part of a shard once, as a fit on one machine would. Returns an `Update`, and the
+    pieces of what has been learned."""
     check_library(plan.library)
     learner, chosen, at = plan.open(shard, part)
-    try:
-        epoch = plan.epoch_type(learner, start, *at)
-    except UnknownMixture:
-        return None
+    epoch = plan.epoch_type(learner, *at, *start)
     space = epoch.space
     corrections, trials = space.per_vector("corrections").copy(), space.trials
     mistakes: int | None = 0
     label_order = LabelOrder()
     kept = learner.fitted.progress if number == 1 else None
     if kept is not None:
-        kept = kept.fewer(part[1] * plan.n_shards)
-    blocks = shard.epoch(plan.schema, plan.seed, number, part, chosen, plan.has_bias)
+        kept = kept.fewer(part.of * plan.n_shards // (part.stop - part.start))
+    blocks = shard.epoch(plan.schema, plan.seed, number, part)
     for rows, targets, first_row, order in blocks:
+        if not rows.n_rows:
+            continue
+        if chosen is not None:
+            # The last one stands for all other columns, and is in no row.
+            indices = chosen.positions(rows.indices)
+            rows = Csr(rows.data, indices, rows.indptr, len(at[0]) + 1 - plan.has_bias)
         label_order.add(targets, order)
         task = learner.make_task(
             rows, targets, None, first_row=first_row, progress=kept, distinct=True
         )
         with naming_bad_rows(rows, first_row):
             mistakes = _added(mistakes, epoch.learn(learner, task, order))
-    made = space.per_vector("corrections") - corrections
-    trials = space.trials - trials
-    return Update(
-        epoch.learned(), trials, made, mistakes, learner.fitted.rows_by_class, label_order,
-        None if kept is None else epoch.sent_progress(kept),
+    made, trials = space.per_vector("corrections") - corrections, space.trials - trials
+    pieces = epoch.learned()
+    n_received, n_sent = (sum(getattr(each, "nbytes", 0) for each in of) for of in (start, pieces))
+    progress = None if kept is None else epoch.sent_progress(kept)
+    update = Update(
+        trials, made, mistakes, learner.fitted.rows_by_class, label_order, epoch.scalars(),
+        n_received, n_sent, progress,
     )  # fmt: skip
+    return update, *pieces
 
 
 def _added(mistakes: int | None, more: int | None) -> int | None:
@@ -151,13 +159,11 @@ class Round:
     mixtures : int
         Number of mixtures in this epoch; for a ring, the number of visits to a shard.
     bytes_sent : int
-        Bytes sent to each worker to start the epoch.
+        Bytes of the mixtures that a worker receives for a shard.
     bytes_received : int
-        Bytes received from all shards.
+        Bytes of what all shards have changed.
     seconds : float
         Duration of the epoch in seconds.
-    mixing_seconds : float
-        Part of the duration that was used for mixing.
     """
 
     epoch: int
@@ -167,7 +173,6 @@ class Round:
     bytes_sent: int
     bytes_received: int
     seconds: float
-    mixing_seconds: float
     _finished: Callable[[], Learner] = field(repr=False)
 
     def model(self) -> Any:
@@ -185,10 +190,30 @@ class ShardOptions(FitOptions):
     max_iter: int | Literal["auto"] | None = "auto"  # type: ignore[assignment]
     client: Any = None
     mixing: Mixing = "auto"
-    mixes_per_epoch: int = 16
     cache_dir: str | os.PathLike[str] | None = None
     on_round: Callable[[Round], None] | None = None
     row_maker: RowMaker | None = None
+
+
+@dataclass(frozen=True)
+class Position:
+    """The mixture after an epoch, and what a fit needs to go on from it. It does not change, so
+    that an interrupted epoch leaves no trace."""
+
+    state: Any  # that of the mixer
+    epoch: int = 0
+    trials: int = 0  # trials of the epoch
+    converged: bool = False
+    is_over: bool = False
+    patience: Patience | None = None
+    rows_by_class: Any = None
+    progress: ProgressiveOutputs | None = None
+
+    def saved(self) -> dict[str, Any]:
+        """The plain values that a checkpoint holds."""
+        names = "epoch", "trials", "converged", "is_over"
+        patience = None if self.patience is None else asdict(self.patience)
+        return {name: getattr(self, name) for name in names} | {"patience": patience}
 
 
 class Rounds:
@@ -200,24 +225,21 @@ class Rounds:
         self.backend, self.surveys, self.mixture = backend, surveys, mixture
         self.report, self.on_round = options.report, options.on_round
         self.max_iter, self.mixer = mixture.learner.max_iter, self._mixer(options)
-        if isinstance(self.mixer, VectorMixer):
-            mixture.narrow(all_columns(surveys, mixture.schema.n_columns))
         self.checkpoint = self._checkpoint(options)
-        self.done, self.trials, self.converged, self.is_over = 0, 0, False, False
-        space = mixture.space
-        self.patience = mixture.learner.patience
+        space, saved = mixture.space, dict[str, Any]()
+        patience = mixture.learner.patience
         if self.checkpoint is not None and options.resume and exists(self.checkpoint.path):
-            found, position = self.checkpoint.read(mixture.learner)
-            space = mixture.resume(found, position["seed"])
-            self.done, self.trials = position["epoch"], position["trials"]
-            self.converged, self.is_over = position["converged"], position["is_over"]
-            if self.patience is not None:
-                self.patience = Patience(**position["patience"])
+            found, saved = self.checkpoint.read(mixture.learner)
+            space = mixture.resume(found, saved.pop("seed"))
+            if saved["patience"] is not None:
+                patience = Patience(**saved["patience"])
         self.mixer.take(space)
-        self.mixer.store()
+        fitted = mixture.fitted
+        saved |= {"patience": patience, "rows_by_class": fitted.rows_by_class}
+        self.at = Position(self.mixer.state, **saved, progress=fitted.progress)
         self.plan = backend.share(Plan(
-            mixture.blank(), mixture.fitted.slice_seed, self.mixer.epoch_type, mixture.schema,
-            mixture.seed, __version__, bool(mixture.space.bias), mixture.columns, len(surveys),
+            mixture.blank(), fitted.slice_seed, self.mixer.epoch_type, mixture.schema,
+            mixture.seed, __version__, bool(mixture.space.bias), len(surveys),
         ))  # fmt: skip
         self.started = time.perf_counter()
         self.corrections = 0
@@ -229,25 +251,27 @@ class Rounds:
             return None
         schema = self.mixture.schema
         made_by = {
-            "mixing": [options.mixing, options.mixes_per_epoch], "positive": options.positive,
+            "mixing": options.mixing, "positive": options.positive,
             "shards": [survey.identity() for survey in self.surveys],
             "classes": [schema.form, zlib.crc32(names_of(schema.classes).encode())],
             "features": {"n_features": schema.n_features, "reading": schema.reading},
         }  # fmt: skip
-        steps = []
+        steps, wrappers = list[Any](), list[Any]()
         if options.row_maker is not None:
-            steps = [(options.row_maker.name, options.row_maker.step), ("classifier", None)]
+            pipeline, wrappers = unwrapped(estimator_of(options.row_maker, None))
+            steps = pipeline.steps
             encoded(steps[:1])  # raises an error now if a model file can't store the step
         path = os.fspath(options.checkpoint)
-        return Checkpoint(path, made_by, ["max_iter"], steps, options.made_from)
+        return Checkpoint(path, made_by, ["max_iter"], steps, options.made_from, wrappers)
 
     def _mixer(self, options: ShardOptions) -> Mixer:
-        n_shards, space, mixing = len(self.surveys), self.mixture.space, options.mixing
+        space, mixing = self.mixture.space, options.mixing
+        given = self.mixture, self.backend, [survey.n_rows for survey in self.surveys]
+        n_shards = len(self.surveys)
         if n_shards == 1:
-            return Mixer(self.mixture, 1, 1)
+            return Mixer(*given)
         if not isinstance(space, LinearSpace):
-            counts = [survey.n_rows for survey in self.surveys]
-            return MistakesMixer(self.mixture, [0, *np.cumsum(counts)[:-1].tolist()])
+            return MistakesMixer(*given)
         alone = space.takes_many_labels and not space.in_blocks
         if mixing == "ring" and not alone:
             raise ValueError(
@@ -255,165 +279,143 @@ class Rounds:
                 "own that fits into memory. Leave mixing out."
             )
         if mixing == "ring" or (mixing == "auto" and alone and space.n_vectors >= n_shards):
-            return RingMixer(self.mixture, n_shards)
-        mixes = min(options.mixes_per_epoch, *(survey.n_rows for survey in self.surveys))
-        return VectorMixer(self.mixture, n_shards, mixes)
+            return RingMixer(*given)
+        return VectorMixer(*given)
 
     def run(self) -> Learner:
         """Run the remaining rounds."""
-        self._count_the_rest()
         try:
-            with ThreadPoolExecutor(1) as thread:
-                # This starts the thread before the first mixture. If Ctrl-C interrupted the start
-                # during a mixture, nothing would wait for the end of that mixture.
-                thread.submit(int).result()
-                most = inf if self.max_iter is None else self.max_iter
-                while not (self.converged or self.is_over or self.done >= most):
-                    self._make_round(self.done + 1, thread)
+            most = inf if self.max_iter is None else self.max_iter
+            while not (self.at.converged or self.at.is_over or self.at.epoch >= most):
+                self._make_round(self.at.epoch + 1)
         except KeyboardInterrupt:
-            if not self.done:
+            if not self.at.epoch:
                 raise
             warnings.warn(
-                f"Interrupted: the model is the mixture after epoch {self.done}.",
+                f"Interrupted: the model is the mixture after epoch {self.at.epoch}.",
                 Interruption, stacklevel=4,
             )  # fmt: skip
         except LostScheduler as error:
-            message = f"{error} in epoch {self.done + 1}. {self._what_is_left()}"
+            message = f"{error} in epoch {self.at.epoch + 1}. {self._what_is_left()}"
             raise LostScheduler(message) from error.__cause__
-        return self._finished()
+        return self._finished(self.at)
 
     def _what_is_left(self) -> str:
         """A message about the remains of an interrupted fit, and how to continue."""
-        if not self.done or self.checkpoint is None:
+        if not self.at.epoch or self.checkpoint is None:
             return "Nothing of it is on disk: pass a checkpoint to have each epoch's mixture there."
         return (
-            f"The mixture after epoch {self.done} is in {self.checkpoint.path}; with resume the "
-            "fit goes on from it."
+            f"The mixture after epoch {self.at.epoch} is in {self.checkpoint.path}; with resume "
+            "the fit goes on from it."
         )
 
-    def _finished(self) -> Learner:
-        return self.mixture.finished(self.done)
+    def _finished(self, at: Position, *, keep: bool = False) -> Learner:
+        """The learner with the mixture of a position."""
+        space = self.mixer.space_of(at.state, keep=keep)
+        if at.converged and self.max_iter is not None:
+            # The trials that would have followed an epoch without a correction.
+            space.count_trials(max(count_trials(self.max_iter, at.trials), space.trials))
+        return self.mixture.finished(replace(
+            self.mixture.fitted, space=space, n_iter=float(at.epoch),
+            rows_by_class=at.rows_by_class, progress=at.progress,
+            reading=self.mixture.schema.reading,
+        ))  # fmt: skip
 
-    def _make_round(self, epoch: int, thread: ThreadPoolExecutor) -> None:
+    def _make_round(self, epoch: int) -> None:
         """Run an epoch on every shard, with its mixtures."""
-        began, mixing, sent, received = time.perf_counter(), 0.0, 0, 0
-        updates, met = list[Update](), set[tuple[int, Part]]()
-        of_shards = [LabelOrder() for _ in self.surveys]
-        for part in range(self.mixer.n_parts):
-            starts = self.mixer.starts(part)
-            # Sizes are measured before training. A start may be the mixture itself, which changes.
-            if self.on_round is not None:
-                sent += max(map(n_bytes, starts[:1] if starts[0] is starts[-1] else starts))
-            found = self._learn(epoch, part, starts)
-            now = time.perf_counter()
-            # A separate thread is used, so that Ctrl-C waits for the end of the mixture.
-            thread.submit(self.mixer.mix, part, found).result()
-            mixing += time.perf_counter() - now
-            if self.on_round is not None:
-                received += sum(map(n_bytes, found))
-            for s, update in enumerate(found):
-                rows = s, self.mixer.rows_of(part)
+        began = time.perf_counter()
+        self.mixer.state = self.at.state  # after an interruption, it may be another one
+        updates, met = list[tuple[int, Update]](), set[tuple[int, Part]]()
+        parts = self.mixer.parts(epoch)
+        self.mistakes: int | None = 0
+        self.done, self.passes = 0.0, sum((part.stop - part.start) / part.of for part in parts)
+        for step, part in enumerate(parts):
+            found = self._learn(epoch, step, part)
+            self.mixer.conclude(step, [*found.values()])
+            for s, update in found.items():
                 # In a ring, a shard's rows are used once by each visiting group of classes; they
                 # count as read only once.
-                if rows in met:
+                if (s, part) in met:
                     update = replace(update, **_NO_ROWS)
-                if update.trials:
-                    met.add(rows)
-                of_shards[s].join(update.label_order)
-                updates.append(replace(update, learned=None))
-        now = time.perf_counter()
-        thread.submit(self._conclude, epoch, updates).result()
+                met.add((s, part))
+                updates.append((s, update))
+        self.at = self._position(epoch, updates, len(parts))
+        if self.checkpoint is not None:
+            self.write_checkpoint(self._finished(self.at, keep=True))
+            self.at = replace(self.at, state=self.mixer.state)
         if epoch == 1:
-            _warn_of_order(of_shards)
-        ended = time.perf_counter()
+            orders = [LabelOrder() for _ in self.surveys]
+            for s, update in updates:
+                orders[s].join(update.label_order)
+            _warn_of_order(orders)
         if self.on_round is not None:
-            made = np.array([update.corrections.sum() for update in updates])
-            made = made.reshape(-1, len(self.surveys)).sum(axis=0)
-            times = ended - began, mixing + ended - now
+            corrections = np.zeros(len(self.surveys), int)
+            sent = np.zeros(len(self.surveys), int)
+            for s, update in updates:
+                corrections[s] += update.corrections.sum()
+                sent[s] += update.n_received
             self.on_round(Round(
-                epoch, tuple(made.tolist()), self.trials, self.mixer.n_parts, sent, received,
-                *times, self._finished,
+                epoch, tuple(corrections.tolist()), self.at.trials, len(parts), int(sent.max()),
+                sum(update.n_sent for _, update in updates), time.perf_counter() - began,
+                partial(self._finished, self.at),
             ))  # fmt: skip
 
-    def _learn(self, epoch: int, part: int, starts: list[Any]) -> list[Update]:
-        """Train on a part of every shard; return the updates in the order of the shards."""
-        size, n_parts = sum(survey.n_bytes for survey in self.surveys), self.mixer.n_parts
-        done = part / n_parts
-        rows = done * sum(survey.n_rows for survey in self.surveys)
-        consumed = done * size
-        if not part:
-            self.mistakes: int | None = 0
+    def _learn(self, epoch: int, step: int, part: Part) -> dict[int, Update]:
+        """Train on a part of every shard, and mix; return the updates in the order of the
+        shards."""
+        share = (part.stop - part.start) / part.of / self.passes
+        size = sum(survey.n_bytes for survey in self.surveys)
+        starts = self.mixer.starts(step, part)
+        given = {
+            s: (self.plan, epoch, part, *start)
+            for s, start in enumerate(starts) if start is not None
+        }  # fmt: skip
+        heads, *pieces = self.backend.over_shards(learn_part, given, 1 + self.mixer.n_pieces(part))
+        merged = self.mixer.merge(step, part, [[*each.values()] for each in pieces])
         updates: dict[int, Update] = {}
-        which, wanted = self.mixer.rows_of(part), list[int]()
-        for s, start in enumerate(starts):
-            if start is None:
-                updates[s] = Update(None, corrections=np.zeros(1, int), mistakes=None, **_NO_ROWS)
-            else:
-                wanted.append(s)
-        while wanted:
-            given = {"starts": starts, "of": wanted}
-            each = self.backend.each(learn_epoch, self.plan, epoch, which, **given)
-            with closing(each) as coming:
-                for s, update in coming:
-                    if update is None:
-                        continue
-                    updates[s] = update
-                    rows += self.surveys[s].n_rows / n_parts
-                    consumed += self.surveys[s].n_bytes / n_parts
-                    self.corrections += int(update.corrections.sum())
-                    self.mistakes = _added(self.mistakes, update.mistakes)
-                    if self.report is not None:
-                        self.report(Progress(
-                            epoch, round(consumed), size, round(rows),
-                            self.mixture.schema.n_features, self.corrections, self.mistakes,
-                            time.perf_counter() - self.started,
-                        ))  # fmt: skip
-            wanted = [s for s in wanted if s not in updates]
-            if wanted:
-                # Workers that joined late or worked for other fits lack earlier mixtures, so they
-                # get the whole one.
-                starts = self.mixer.starts(part, whole=True)
-        return [updates[s] for s in range(len(updates))]
+        rows = sum(survey.n_rows for survey in self.surveys)
+        with closing(self.backend.results(heads, merged)) as coming:
+            for s, update in coming:
+                updates[s] = update
+                self.done += self.surveys[s].n_rows * share
+                self.corrections += int(update.corrections.sum())
+                self.mistakes = _added(self.mistakes, update.mistakes)
+                if self.report is not None:
+                    self.report(Progress(
+                        epoch, round(self.done / rows * size), size, round(self.done),
+                        self.mixture.schema.n_features, self.corrections, self.mistakes,
+                        time.perf_counter() - self.started,
+                    ))  # fmt: skip
+        return dict(sorted(updates.items()))
 
-    def _conclude(self, epoch: int, updates: list[Update]) -> None:
-        """Copy the mixture to the learner and to the checkpoint."""
-        self.mixer.store()
-        fitted = self.mixture.fitted
-        for update in updates:
-            fitted.rows_by_class = fitted.rows_by_class + update.rows_by_class
-        kept = [update.progress for update in updates if update.progress is not None]
-        if fitted.progress is not None and kept:
-            fitted.progress = self.mixer.merged_progress(kept, len(fitted.progress.steps))
-        if fitted.progress is not None:
-            fitted.progress.spoiled |= epoch > 1
-        self.done, self.trials = epoch, sum(update.trials for update in updates)
-        made = sum(int(update.corrections.sum()) for update in updates)
-        self.converged = made == 0
-        self.is_over = self.patience is not None and self.patience.is_over(made)
-        self._count_the_rest()
-        self.write_checkpoint()
+    def _position(self, epoch: int, updates: list[tuple[int, Update]], n_parts: int) -> Position:
+        """The position after an epoch."""
+        progress = self.at.progress
+        kept = [update.progress for _, update in updates if update.progress is not None]
+        if progress is not None and kept:
+            progress = self.mixer.merged_progress(kept, len(progress.steps), n_parts)
+        if progress is not None:
+            progress = copy.copy(progress)
+            progress.spoiled |= epoch > 1
+        made = sum(int(update.corrections.sum()) for _, update in updates)
+        patience = deepcopy(self.at.patience)
+        return Position(
+            self.mixer.state, epoch, sum(update.trials for _, update in updates), made == 0,
+            patience is not None and patience.is_over(made), patience,
+            sum((update.rows_by_class for _, update in updates), self.at.rows_by_class), progress,
+        )  # fmt: skip
 
-    def write_checkpoint(self, learner: Learner | None = None) -> None:
+    def write_checkpoint(self, learner: Learner) -> None:
         """Write the mixture, or a learner that was completed after the last round."""
         if self.checkpoint is None:
             return
-        position = {
-            "epoch": self.done, "trials": self.trials, "seed": self.mixture.seed,
-            "converged": self.converged, "is_over": self.is_over,
-            "patience": None if self.patience is None else asdict(self.patience),
-        }  # fmt: skip
-        save = partial(self.checkpoint.write, learner or self._finished(), position)
+        position = self.at.saved() | {"seed": self.mixture.seed}
+        save = partial(self.checkpoint.write, learner, position)
         try:
             save(self.checkpoint.path)
         except OSError as error:
             set_aside(save, self.checkpoint.path, error)
             raise
-
-    def _count_the_rest(self) -> None:
-        """Count the trials that would have followed an epoch without a correction."""
-        max_iter, space = self.max_iter, self.mixture.space
-        if self.converged and max_iter is not None:
-            space.count_trials(max(count_trials(max_iter, self.trials), space.trials))
 
 
 # Values that replace fields of an update if its rows have been counted before.
@@ -427,10 +429,3 @@ def _warn_of_order(orders: list[LabelOrder]) -> None:
         first, more = are_sorted[0], len(are_sorted) - 1
         names = f"Shard {first}" + f", and {more} more like it" * bool(more)
         warn_user(orders[first].warning(names))
-
-
-def n_bytes(message: Any) -> int:
-    """Size of the message in bytes when it is sent."""
-    buffers: list[pickle.PickleBuffer] = []
-    rest = pickle.dumps(message, protocol=5, buffer_callback=buffers.append)
-    return len(rest) + sum(buffer.raw().nbytes for buffer in buffers)

@@ -7,8 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
+import numpy as np
+
 from sparsemargin.files.sources import Source
-from sparsemargin.readers.text_forms import DocumentForm
+from sparsemargin.readers.text_forms import DocumentForm, fill_missing
 from sparsemargin.readers.texts import DocumentCorpus
 
 
@@ -42,3 +44,30 @@ class Texts:
 
     def rows(self, X: Any) -> Any:
         return self.step.transform(X)
+
+    def present(self, texts: list[Any], y: Any) -> tuple[list[str], Any]:
+        """Texts and labels in memory, with missing texts treated as in files."""
+        if self.how.missing == "error":
+            return texts, y
+        (texts,), kept = fill_missing([texts], self.how.missing)
+        if kept is None:
+            return texts, y
+        at = np.flatnonzero(kept).tolist()
+        return [texts[i] for i in at], np.asarray(y)[at]
+
+
+def estimator_of(row_maker: Any, classifier: Any) -> Any:
+    """The estimator of a whole task whose steps are the step of a row maker and the classifier."""
+    # Imported here because it imports scikit-learn, which svmlight text does not need.
+    from sparsemargin.tasks.cell_classifier import CellClassifier
+    from sparsemargin.tasks.text_classifier import TextClassifier
+
+    if isinstance(row_maker, Texts):
+        text, *more = row_maker.how.texts
+        how: dict[str, Any] = {"text": [text, *more] if more else text}
+        empty: Any = TextClassifier(**how, missing=row_maker.how.missing)
+    else:
+        form = row_maker.form
+        how = {"layer": form.layer, "var": form.var, "match": form.match}
+        empty = CellClassifier(row_maker.label, **how)
+    return empty.keep(row_maker.step, classifier)

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparsemargin._engine.rows.columns import union
 from sparsemargin._engine.rows.csr import Csr
 from sparsemargin.models.inputs.label_table import LabelTable
 from sparsemargin.models.inputs.labels import (
@@ -22,9 +21,20 @@ from sparsemargin.models.inputs.labels import (
 from sparsemargin.models.inputs.training_set import Beginning
 from sparsemargin.readers.reading import Reading
 
-# Bits of an int32 index. If more than 1 in 32 columns occurs, a bit mask of all columns is smaller
-# than the indices of those that occur.
-_BITS_AN_INDEX = 32
+
+class Part(NamedTuple):
+    """A part of the rows of each shard: of n rows those from n * start // of to n * stop // of."""
+
+    start: int
+    stop: int
+    of: int
+
+    def bounds(self, n_rows: int) -> tuple[int, int]:
+        """The first row, and the row after the last."""
+        return n_rows * self.start // self.of, n_rows * self.stop // self.of
+
+
+WHOLE = Part(0, 1, 1)
 
 
 class Survey(NamedTuple):
@@ -42,31 +52,10 @@ class Survey(NamedTuple):
     beginning: list[Csr]  # first rows, which determine the scale of the intercept
     n_bytes: int  # size of the text, or of the arrays
     checksum: int  # checksum of rows and labels
-    columns: np.ndarray | None  # columns that occur, `packed`; None: not requested
 
     def identity(self) -> dict[str, Any]:
         """The facts by which a resumed fit recognizes the shard."""
         return {"n_rows": self.n_rows, "dtype": self.dtype, "checksum": self.checksum}
-
-
-def packed(columns: np.ndarray, n_columns: int) -> np.ndarray:
-    """Sorted columns in a compact form."""
-    if len(columns) * _BITS_AN_INDEX < n_columns:
-        return columns.astype(np.int32 if n_columns <= 2**31 else np.int64)
-    flags = np.zeros(n_columns, bool)
-    flags[columns] = True
-    return np.packbits(flags)
-
-
-def all_columns(surveys: Sequence[Survey], n_columns: int) -> np.ndarray:
-    """The sorted columns that occur in any shard, and the last column."""
-    found = [np.array([n_columns - 1])]
-    for survey in surveys:
-        columns = survey.columns
-        if columns is not None and columns.dtype == np.uint8:
-            columns = np.flatnonzero(np.unpackbits(columns))
-        found.append(found[0] if columns is None else columns[columns < n_columns])
-    return union(n_columns, found, sum(map(len, found)))[0]
 
 
 @dataclass(frozen=True)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from copy import deepcopy
 from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from sparsemargin._heavy import sklearn_exceptions
 from sparsemargin.distributed.row_makers import RowMaker, Texts
 from sparsemargin.distributed.shards import FileShard
+from sparsemargin.files.kinds import FORMS, kind_of
 from sparsemargin.files.remote import is_url
 from sparsemargin.files.sources import STANDARD_INPUT, files_named
 from sparsemargin.readers.reading import Reading
 from sparsemargin.readers.text_forms import DocumentForm
+from sparsemargin.streaming.learn_texts import vectorizer_for
 
 _FORMS = (
     "Shards are a Dask array X of CSR blocks with its y, a list of pairs (X, y), a list of paths, "
@@ -27,6 +31,46 @@ class Pair(NamedTuple):
 
     X: Any
     y: Any
+
+
+def row_maker_of(
+    shards: Any, vectorizer: Any, how: DocumentForm, params: dict[str, Any]
+) -> RowMaker | None:
+    """The conversion to rows, from the type of the shards, the names of files, a vectorizer or a
+    format; None: the shards are rows. Parameters for cells are removed from `params`."""
+
+    def cells() -> Any:
+        # Imported here because it imports scikit-learn, which svmlight text does not need.
+        from sparsemargin.distributed.cell_shards import cell_rows
+
+        return cell_rows(how.label, params)
+
+    if hasattr(type(shards), "obs_names"):
+        return cells()
+    # The test uses types, because a Delayed has attributes of any name.
+    is_text = hasattr(type(shards), "to_delayed") and not is_array(shards)
+    first = shards[0] if isinstance(shards, list) and shards else shards
+    first = first[0] if isinstance(first, list) and first else first
+    if isinstance(first, tuple) and isinstance(first[0], list):
+        is_text = bool(first[0]) and isinstance(first[0][0], str)
+    if isinstance(first, str | os.PathLike):
+        kind = kind_of(os.fspath(first), how.form)
+        if kind == "cells":
+            return cells()
+        is_text = kind in FORMS
+    if not is_text and vectorizer is None and how.form is None:
+        return None
+    if vectorizer is None:
+        vectorizer = vectorizer_for([])
+    vectorizer = deepcopy(vectorizer)
+    try:
+        vectorizer.transform(["one text"])
+    except sklearn_exceptions().NotFittedError:
+        raise ValueError(
+            f"vectorizer={vectorizer!r} has to read all texts first, and these are in shards. Pass "
+            "one that is fitted, or a HashingVectorizer."
+        ) from None
+    return Texts(how, vectorizer)
 
 
 def shards_of(

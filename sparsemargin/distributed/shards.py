@@ -15,12 +15,10 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
 from sparsemargin._engine.fitting.task import Positives
-from sparsemargin._engine.rows.columns import NO_ROWS, Chosen
 from sparsemargin._engine.rows.csr import Csr, shuffle
 from sparsemargin._engine.rows.parts import part_of, rows_at
-from sparsemargin.distributed.mixing import Part
 from sparsemargin.distributed.row_makers import RowMaker, Texts
-from sparsemargin.distributed.schema import Schema, Survey, packed
+from sparsemargin.distributed.schema import WHOLE, Part, Schema, Survey
 from sparsemargin.files.folders import CACHE_SUFFIX, files_beside
 from sparsemargin.files.remote import is_url
 from sparsemargin.files.sources import Source, open_sources
@@ -32,7 +30,7 @@ from sparsemargin.models.inputs.training_set import Targets, rows_by_class
 from sparsemargin.readers.reading import LARGEST_INDEX, Reading
 from sparsemargin.readers.row_cache import RowCache, default_cache_path
 from sparsemargin.readers.svmlight import Corpus
-from sparsemargin.streaming.passes import Passes, bounds_of
+from sparsemargin.streaming.passes import Passes
 
 # Bytes reported to Dask, so large that it does not move the shard to another worker.
 _HEAVY = 1 << 27
@@ -44,31 +42,11 @@ _TEXTS_KEPT = 1000
 # probabilities.
 _CELLS_KEPT = 4096
 
+# Some rows of a shard, and their targets.
+SampledRows = tuple[Csr, np.ndarray]
+
 #: Rows, their targets, the number of the first row in the shard, and the order of the rows.
 Block = tuple[Csr, Targets, int, np.ndarray | None]
-
-
-@dataclass
-class MatrixPart:
-    """Rows of a matrix in the form used in training."""
-
-    rows: Csr
-    targets: Targets
-    first_row: int
-    # Seed, epochs and order of the latest epoch, from which the next one continues.
-    shuffled: tuple[int, int, np.ndarray] | None = None
-    chosen: Chosen | None = None  # the columns of the rows, if the rows are restricted to them
-
-    def order(self, seed: int, number: int) -> np.ndarray:
-        """The order of the rows in an epoch, which is a shuffle of the previous epoch's order."""
-        of_seed, done, order = self.shuffled or (seed, 0, np.arange(self.rows.n_rows))
-        if of_seed != seed or done > number:
-            done, order = 0, np.arange(len(order))
-        order = order.copy()
-        for passes in range(done, number):
-            shuffle(order, (seed + passes) % 2**64)
-        self.shuffled = seed, number, order
-        return order
 
 
 @dataclass
@@ -79,26 +57,27 @@ class MatrixShard:
     y: Any
     texts: Sequence[str] = ()  # the first texts that the rows were made of
     # The following fields belong to the current fit.
-    parts: dict[Part, MatrixPart] = field(default_factory=dict)
-    own: Chosen | None = None  # the columns of all rows
+    targets: Targets | None = None
+    # Seed, part, epochs and order of the latest epoch, from which the next one continues.
+    shuffled: tuple[int, Part, int, np.ndarray] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         # Derived data is not sent. It is recomputed by the receiver, because arrays that are views
         # might be misaligned there.
-        return {**vars(self), "parts": {}, "own": None}
+        return {**vars(self), "targets": None, "shuffled": None}
 
     @classmethod
     def of(cls, X: Any, y: Any, row_maker: RowMaker | None = None) -> MatrixShard:
         """A shard from a matrix, or from texts or cells, and its labels."""
-        # It imports herebecauseshardsof files takes a second. Shards not need scikit - learn it.
+        # Imported here because it imports scikit-learn, which shards of files do not need.
         from sparsemargin.estimators.validation import as_csr, check_labels, check_sparse
 
         texts: Sequence[str] = ()
         if isinstance(row_maker, Texts):
-            X = list(X)
-            texts = X[:_TEXTS_KEPT]
             if not isinstance(y, np.ndarray):
                 y = y.to_numpy() if hasattr(y, "to_numpy") else list(y)
+            X, y = row_maker.present(list(X), y)
+            texts = X[:_TEXTS_KEPT]
         if row_maker is not None:
             X = row_maker.rows(X)
         y = check_sparse(y, "y")
@@ -112,7 +91,7 @@ class MatrixShard:
             raise ValueError(f"X has {X.shape[0]} rows, and y {labels.shape[0]} labels.")
         return cls(check_rows(open_rows(X)), labels, texts)
 
-    def survey(self, columns: bool) -> Survey:
+    def survey(self) -> Survey:
         rows, many = self.rows, hasattr(self.y, "form")
         encoder = MultilabelEncoder() if many else LabelEncoder()
         targets, classes = encoder.fit_transform(self.y), encoder.classes
@@ -124,8 +103,6 @@ class MatrixShard:
             rows.n_rows, len(rows.data), rows.n_features, LARGEST_INDEX, -1, rows.data.dtype.name,
             classes, self.y.form if many else None, None, list(first_rows([rows])),
             sum(array.nbytes for array in rows.arrays), checksum,
-            packed(Chosen(rows.n_features, rows).columns, rows.n_features)
-            if columns and rows.n_features else None,
         )  # fmt: skip
 
     def terms(self, vectorizer: Any) -> dict[int, str]:
@@ -143,40 +120,41 @@ class MatrixShard:
         """Indices of some rows from which a learner is selected."""
         return np.sort(np.random.RandomState(0).permutation(rows.n_rows)[:n_rows])
 
-    def part(self, schema: Schema, which: Part) -> MatrixPart:
-        """A part of the rows."""
-        if (0, 1) not in self.parts:
-            encoder = MultilabelEncoder if hasattr(self.y, "form") else LabelEncoder
-            self.rows = self.rows.with_data(self.rows.data.astype(schema.dtype, copy=False))
-            self.parts[0, 1] = MatrixPart(self.rows, encoder(schema.classes).transform(self.y), 0)
-        if which not in self.parts:
-            whole = self.parts[0, 1]
-            first, last = bounds_of(which, self.rows.n_rows)
-            rows = part_of(self.rows, first, last)
-            self.parts[which] = MatrixPart(rows, some_targets(whole.targets, first, last), first)
-        return self.parts[which]
+    def counts(self, schema: Schema) -> np.ndarray:
+        """The number of rows without and with each class."""
+        return rows_by_class(self._targets(schema), len(schema.classes))
 
-    def columns(self, schema: Schema, which: Part, n_coordinates: int) -> Chosen:
-        """The coordinates of a part of the rows, to which the part is restricted from now on."""
-        part = self.part(schema, which)
-        if part.chosen is None:
-            if self.own is None:
-                self.own = Chosen(n_coordinates, self.rows)
-            # The time depends on the columns of the shard, not on the number of all columns.
-            rows, has_bias = self.own.of_rows(part.rows), n_coordinates > part.rows.n_features
-            places = Chosen(len(self.own.columns), rows)
-            part.rows, part.chosen = over(places, rows, has_bias), places.within(self.own)
-        return part.chosen
+    def _targets(self, schema: Schema) -> Targets:
+        if self.targets is None:
+            encoder = MultilabelEncoder if hasattr(self.y, "form") else LabelEncoder
+            self.targets = encoder(schema.classes).transform(self.y)
+        return self.targets
+
+    def indices(self, schema: Schema, part: Part) -> Iterator[np.ndarray]:
+        """The columns of the entries of a part of the rows."""
+        first, last = self.rows.indptr[list(part.bounds(self.rows.n_rows))]
+        yield self.rows.indices[first:last]
 
     def epoch(
-        self, schema: Schema, seed: int | None, number: int, which: Part = (0, 1),
-        chosen: Chosen | None = None, has_bias: bool = False,
-    ) -> Iterator[Block]:  # fmt: skip
-        """Yield the rows in the order of epoch `number`, from 1, of a fit on one machine,
-        restricted to the chosen coordinates."""
-        part = self.part(schema, which)
-        order = None if seed is None else part.order(seed, number)
-        yield part.rows, part.targets, part.first_row, order
+        self, schema: Schema, seed: int | None, number: int, part: Part = WHOLE
+    ) -> Iterator[Block]:
+        """Yield the rows in the order of epoch `number`, from 1, of a fit on one machine."""
+        first, last = part.bounds(self.rows.n_rows)
+        self.rows = self.rows.with_data(self.rows.data.astype(schema.dtype, copy=False))
+        order = None if seed is None else self._order(seed, part, number, last - first)
+        targets = some_targets(self._targets(schema), first, last)
+        yield part_of(self.rows, first, last), targets, first, order
+
+    def _order(self, seed: int, part: Part, number: int, n_rows: int) -> np.ndarray:
+        """The order of the rows in an epoch, which is a shuffle of the previous epoch's order."""
+        done, order = 0, np.arange(n_rows)
+        if self.shuffled is not None and self.shuffled[:2] == (seed, part):
+            before, latest = self.shuffled[2:]
+            done, order = (before, latest.copy()) if before <= number else (done, order)
+        for passes in range(done, number):
+            shuffle(order, (seed + passes) % 2**64)
+        self.shuffled = seed, part, number, order
+        return order
 
 
 def some_targets(targets: Targets, first: int, last: int) -> Targets:
@@ -185,12 +163,6 @@ def some_targets(targets: Targets, first: int, last: int) -> Targets:
         return targets[first:last]
     starts = targets.starts[first : last + 1]
     return Positives(starts - starts[0], targets.labels[starts[0] : starts[-1]])
-
-
-def over(chosen: Chosen, rows: Csr, has_bias: bool) -> Csr:
-    """The rows restricted to the chosen columns, with one more column that is empty."""
-    data, indices, indptr = chosen.of_rows(rows).arrays
-    return Csr(data, indices, indptr, len(chosen.columns) + 1 - has_bias)
 
 
 def names_of(classes: np.ndarray) -> str:
@@ -207,10 +179,8 @@ class FileShard:
     cache_dir: str | None  # folder on the worker; None: next to the first file
     max_index: int  # limit of the indices, given by the available memory
     row_maker: RowMaker | None = None  # conversion of texts or cells; None: svmlight text
-    # The following fields belong to the current fit.
-    chosen: dict[Part, Chosen] = field(default_factory=dict, compare=False)
-    own: Chosen | None = field(default=None, compare=False)  # the columns of all rows
-    passes: Passes | None = field(default=None, compare=False)
+    passes: Passes | None = field(default=None, compare=False)  # those of the current fit
+    read_in: int = field(default=0, compare=False)  # epoch in which they were opened
 
     def __sizeof__(self) -> int:
         # Dask does not move large objects, and this one stands for a row cache.
@@ -218,7 +188,7 @@ class FileShard:
 
     def __getstate__(self) -> dict[str, Any]:
         # `passes` has an open file, which cannot be sent.
-        return {**vars(self), "chosen": {}, "own": None, "passes": None}
+        return {**vars(self), "passes": None, "read_in": 0}
 
     @property
     def name(self) -> str:
@@ -296,12 +266,7 @@ class FileShard:
         """See `MatrixShard.sample_of`; these are the first rows of a block."""
         return np.arange(min(n_rows, rows.n_rows))
 
-    def _columns(self, cache: RowCache) -> np.ndarray:
-        indices = (block.indices for block in cache.blocks())
-        chosen = Chosen(cache.n_columns, NO_ROWS, indices, cache.n_entries)
-        return packed(chosen.columns, cache.n_columns)
-
-    def survey(self, columns: bool) -> Survey:
+    def survey(self) -> Survey:
         passes, cache = self.rows()
         return Survey(
             cache.n_rows, cache.n_entries, None, cache.lowest, cache.highest,
@@ -309,29 +274,29 @@ class FileShard:
             Reading(**cache.identity["reading"]),
             list(first_rows(block.with_columns(0) for block in cache.blocks())),
             passes.n_bytes or 0, cache.checksum,
-            self._columns(cache) if columns and cache.n_columns else None,
         )  # fmt: skip
 
-    def columns(self, schema: Schema, which: Part, n_coordinates: int) -> Chosen:
-        """The coordinates of a part of the rows."""
-        if which not in self.chosen:
-            passes, cache = self.rows()
-            if self.own is None:
-                of_all = (block.indices for block in cache.blocks())
-                self.own = Chosen(n_coordinates, NO_ROWS, of_all, cache.n_entries)
-            met = (self.own.position(rows.indices) for rows, _ in passes.again(None, 1, which))
-            places = Chosen(len(self.own.columns), NO_ROWS, met, cache.n_entries // which[1])
-            self.chosen[which] = places.within(self.own)
-        return self.chosen[which]
+    def counts(self, schema: Schema) -> np.ndarray:
+        """See `MatrixShard.counts`."""
+        counts = np.zeros((2, len(schema.classes)), np.int64)
+        for _, targets, *_ in self.epoch(schema, None, 1):
+            counts += rows_by_class(targets, len(schema.classes))
+        return counts
+
+    def indices(self, schema: Schema, part: Part) -> Iterator[np.ndarray]:
+        """See `MatrixShard.indices`."""
+        passes, cache = self.rows()
+        for rows, _ in passes.again(None, 1, part.bounds(cache.n_rows)):
+            yield rows.indices
 
     def epoch(
-        self, schema: Schema, seed: int | None, number: int, which: Part = (0, 1),
-        chosen: Chosen | None = None, has_bias: bool = False,
-    ) -> Iterator[Block]:  # fmt: skip
+        self, schema: Schema, seed: int | None, number: int, part: Part = WHOLE
+    ) -> Iterator[Block]:
         """Yield the rows in the order of epoch `number`, from 1, of `fit_svmlight`, whose first
-        epoch does not shuffle; restricted to the chosen coordinates."""
-        if not which[0]:
+        epoch does not shuffle."""
+        if number != max(1, self.read_in):
             self.passes = None  # the file may have changed since the last epoch
+        self.read_in = number
         passes, cache = self.rows()
         # The file may differ on another machine, or may have been changed.
         if cache.checksum != schema.checksums[self.name]:
@@ -343,7 +308,9 @@ class FileShard:
         # An encoder caches the labels of one table.
         encoder = deepcopy(schema.encoder)
         assert encoder is not None
-        for block, order in passes.again(None if number == 1 else seed, number, which):
+        for block, order in passes.again(
+            None if number == 1 else seed, number, part.bounds(cache.n_rows)
+        ):
             first_row = block.first_row or 0
             try:
                 targets = encoder.transform_ids(table, block.labels, block.label_start)
@@ -355,23 +322,19 @@ class FileShard:
                 ) from None
             rows = block.with_columns(schema.n_columns)
             rows = rows.with_data(rows.data.astype(schema.dtype, copy=False))
-            if chosen is not None:
-                rows = over(chosen, rows, has_bias)
             yield rows, targets, first_row, order
 
 
-def sampled(
-    shard: Shard, schema: Schema, n_rows: int
-) -> tuple[np.ndarray, list[tuple[Csr, Targets]]]:
+def sampled(shard: Shard, schema: Schema, n_rows: int) -> tuple[np.ndarray, list[SampledRows]]:
     """The number of rows without and with each class, and n_rows rows with their targets."""
-    counts, some = np.zeros((2, len(schema.classes)), np.int64), []
+    some = list[SampledRows]()
     for rows, targets, *_ in shard.epoch(schema, None, 1):
-        counts += rows_by_class(targets, len(schema.classes))
-        if n_rows and isinstance(targets, np.ndarray):
-            chosen = shard.sample_of(rows, n_rows)
-            some.append((rows_at(rows, chosen), targets[chosen]))
-            n_rows -= len(chosen)
-    return counts, some
+        if not (n_rows and isinstance(targets, np.ndarray)):
+            break
+        chosen = shard.sample_of(rows, n_rows)
+        some.append((rows_at(rows, chosen), targets[chosen]))
+        n_rows -= len(chosen)
+    return shard.counts(schema), some
 
 
 Shard = MatrixShard | FileShard

@@ -24,7 +24,8 @@ class Checkpoint:
 
     A run resumes from it only if `made_by` (facts that the model itself does not hold) and the
     parameters are the same, except the parameters in `may_change`. `steps` are the steps of the
-    pipeline, if the model is the last step of one. The file is readable only by users who may read
+    pipeline, if the model is the last step of one, and `wrappers` are those of `unwrapped` around
+    it. The file is readable only by users who may read
     all files in `made_from`.
     """
 
@@ -33,13 +34,14 @@ class Checkpoint:
     may_change: Collection[str] = ()
     steps: list[tuple[str, Any]] = field(default_factory=list)
     made_from: Collection[str | os.PathLike[str]] = ()
+    wrappers: Collection[dict[str, Any]] = ()
 
     def write(self, learner: Learner, position: dict[str, Any], path: str | None = None) -> None:
         """Write the learner and the position of the run to `path`, or to the checkpoint's path."""
         # Number of features after an earlier `fit`. The current run sets it only when it ends.
         before = getattr(learner, "n_features_in_", None)
         run = {"position": position, "n_features": before, "made_by": self.made_by}
-        write_model(learner, path or self.path, self.steps, run, self.made_from)
+        write_model(learner, path or self.path, self.steps, run, self.made_from, self.wrappers)
 
     def read(self, fresh: Learner) -> tuple[Learner, dict[str, Any]]:
         """Return the saved learner and position of the run.

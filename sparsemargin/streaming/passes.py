@@ -24,12 +24,6 @@ from sparsemargin.readers.row_cache import (
 from sparsemargin.readers.rows import LabelledRows, RowSource
 
 
-def bounds_of(part: tuple[int, int], n_rows: int) -> tuple[int, int]:
-    """Return the first row, and the row after the last, of part ``(i, n_parts)`` of the rows."""
-    which, n_parts = part
-    return n_rows * which // n_parts, n_rows * (which + 1) // n_parts
-
-
 @cache
 def _warn_of_no_version(name: str, path: Path) -> None:
     """Warn, once in a process, that a row cache can't be reused."""
@@ -138,10 +132,11 @@ class Passes:
         return self.cache
 
     def again(
-        self, seed: int | None, epoch: int, part: tuple[int, int] = (0, 1)
+        self, seed: int | None, epoch: int, part: tuple[int, int | None] = (0, None)
     ) -> Iterator[tuple[LabelledRows, np.ndarray | None]]:
-        """Yield blocks of the cache, or of one part of it, each with the order in which to visit
-        its rows. Without a `seed`, the order is None, and rows keep the order of the cache."""
+        """Yield blocks of the cache, or of its rows from part[0] to before part[1], each with the
+        order in which to visit its rows. Without a `seed`, the order is None, and rows keep the
+        order of the cache."""
         cache = self.cache
         assert cache is not None
         self.lowest, self.highest, self.n_rows = cache.lowest, cache.highest, cache.n_rows
@@ -149,7 +144,7 @@ class Passes:
         if seed is not None and self.shuffle_seed is not None:
             blocks = shuffled_blocks(cache, self.shuffle_seed, epoch)
         else:
-            blocks = ordered(cache, seed, epoch, *bounds_of(part, cache.n_rows))
+            blocks = ordered(cache, seed, epoch, *part)
         for first, rows, order in blocks:
             yield replace(rows, lowest=self.lowest, highest=self.highest, first_row=first), order
 

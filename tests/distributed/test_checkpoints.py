@@ -3,8 +3,6 @@
 import errno
 import os
 import tempfile
-import time
-from threading import Thread
 
 import numpy as np
 import pytest
@@ -12,8 +10,8 @@ from scipy.sparse import hstack
 
 import sparsemargin
 from problems.shards import MIXED, assert_same, cut, make_data, parameters, write, write_each
-from sparsemargin.distributed import fit_distributed
-from sparsemargin.distributed.dual_vectors import VectorMixer
+from sparsemargin.distributed import dual_vectors, fit_distributed
+from sparsemargin.distributed.slices import mix_slice
 from sparsemargin.streaming.report import Interruption
 
 
@@ -208,25 +206,20 @@ def test_interrupted_fit_keeps_the_mixture_of_the_last_round(how):
     assert_same(model, models[1])
 
 
-def test_ctrl_c_in_a_starting_thread_waits_for_the_mixture(how, path, monkeypatch):
-    shards = cut(*make_data(), 2)
-    starts = []
+@pytest.mark.parametrize("epoch", [2, 3])
+def test_ctrl_c_in_a_mixture_leaves_the_one_before(epoch, how, path, monkeypatch):
+    shards, done = cut(*make_data(), 2), []
 
-    class Interrupted(Thread):
-        def start(self):
-            super().start()
-            starts.append(self)
-            if len(starts) == 3:
-                raise KeyboardInterrupt
+    def interrupt(*given):
+        if len(done) == epoch - 1:
+            done.append(None)
+            raise KeyboardInterrupt
+        return mix_slice(*given)
 
-    def mix_slowly(mixer, part, updates):
-        # A fit that does not wait would have ended by then.
-        time.sleep(0.1)
-        mix(mixer, part, updates)
-
-    mix = VectorMixer.mix
-    monkeypatch.setattr(VectorMixer, "mix", mix_slowly)
-    monkeypatch.setattr("threading.Thread", Interrupted)
-    model = fit_distributed(shards, max_iter=4, **how)
-    assert not any(thread.is_alive() for thread in starts)
+    monkeypatch.setattr(dual_vectors, "mix_slice", interrupt)
+    with pytest.warns(Interruption, match=f"after epoch {epoch - 1}"):
+        model = fit_distributed(shards, max_iter=4, on_round=done.append, **how)
     assert_same(model, sparsemargin.load_model(path))
+    monkeypatch.undo()
+    how["checkpoint"] = None
+    assert_same(model, fit_distributed(shards, max_iter=epoch - 1, **how))

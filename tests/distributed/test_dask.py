@@ -14,7 +14,14 @@ from depth import long, some
 from problems.command_line import run
 from problems.dask_cluster import scheduler_and_workers
 from problems.shards import assert_same, cut, make_data, parameters, write_each
-from sparsemargin.distributed import LostScheduler, backends, fit, fit_distributed, rounds
+from sparsemargin.distributed import (
+    LostScheduler,
+    backends,
+    dual_vectors,
+    fit,
+    fit_distributed,
+    rounds,
+)
 from sparsemargin.distributed.shards import MatrixShard
 
 da = pytest.importorskip("dask.array")
@@ -213,6 +220,48 @@ def test_lost_workers_do_not_change_the_model(name, n_classes, cluster, tmp_path
 
 
 @long
+@pytest.mark.parametrize("phase", ["learning", "mixing", "sums", "checkpoint"])
+def test_worker_killed_in_any_phase_does_not_change_the_model(
+    phase, cluster, tmp_path, monkeypatch
+):
+    client, workers = cluster
+    died, how = str(tmp_path / "died"), parameters("pnorm 6")
+    shards = cut(*make_data(), 3)
+    expected = fit_distributed(shards, **how)
+
+    def dying(function):
+        def once(*given):
+            with suppress(FileExistsError):
+                os.mkdir(died)
+                os.kill(os.getpid(), signal.SIGKILL)
+            return function(*given)
+
+        return once
+
+    def kill_all(mixer, *given, **how):
+        if not os.path.exists(died):
+            os.mkdir(died)
+            for _ in range(workers.n_workers):
+                workers.kill(0)
+        return space_of(mixer, *given, **how)
+
+    space_of = dual_vectors.VectorMixer.space_of
+    if phase == "checkpoint":
+        monkeypatch.setattr(dual_vectors.VectorMixer, "space_of", kill_all)
+    else:
+        of = {"learning": (rounds, "learn_part"), "mixing": (dual_vectors, "mix_slice"),
+              "sums": (dual_vectors, "sum_slice")}[phase]  # fmt: skip
+        monkeypatch.setattr(*of, dying(getattr(*of)))
+    there = fit_distributed(shards, client=client, checkpoint=tmp_path / "a.model", **how)
+    assert os.path.exists(died)
+    # No other process starts a worker in place of one that kills itself.
+    for _ in range(workers.n_workers):
+        workers.kill(0)
+    assert_same(there, expected)
+    assert_same(sparsemargin.load_model(tmp_path / "a.model"), expected)
+
+
+@long
 def test_two_causes_of_one_failure_are_both_restarted(tmp_path):
     def live_the_second_time(name):
         with suppress(FileExistsError):
@@ -225,8 +274,9 @@ def test_two_causes_of_one_failure_are_both_restarted(tmp_path):
         for future in shared, *shards:
             assert isinstance(future.exception(timeout=60), distributed.KilledWorker)
         backend = backends.DaskBackend(client, cut(*make_data(), 2))
-        backend.shards = shards
-        assert sorted(backend.each(max, shared)) == [(0, "b"), (1, "c")]
+        backend.shards = backend.restartable([shared, *shards])[1:]
+        (handles,) = backend.over_shards(max, {0: [shared], 1: [shared]})
+        assert sorted(backend.results(handles)) == [(0, "b"), (1, "c")]
 
 
 @long
@@ -279,7 +329,7 @@ def test_train_command_uses_a_cluster(command, paths, tmp_path):
     told = run(*command, "--algo", "alma", "--resume").stderr
     assert "has been trained for all 5 epochs" in told
     assert "Pass more --epochs" in told
-    command += ["--algo", "pnorm", "--epochs", "99", "--mixes-per-epoch", "1"]
+    command += ["--algo", "pnorm", "--epochs", "99"]
     run(*command)
     told = run(*command, "--resume").stderr
     assert "The last epoch made no correction" in told

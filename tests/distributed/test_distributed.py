@@ -3,6 +3,7 @@
 import os
 import pickle
 from dataclasses import replace
+from itertools import pairwise as pairwise_of
 
 import numpy as np
 import pytest
@@ -20,10 +21,10 @@ from references.first_order import ALMA, MarginPerceptron, Perceptron
 from references.higher_order import HigherOrder, SecondOrder
 from references.mixing import mix_mistakes, mix_vectors
 from sparsemargin.datasets import load_rcv1, make_zipf_text
-from sparsemargin.distributed import fit_distributed
-from sparsemargin.distributed.dual_vectors import MIXTURES
+from sparsemargin.distributed import backends, dual_vectors, fit_distributed
+from sparsemargin.distributed.dual_vectors import cuts_of
 from sparsemargin.distributed.fit import _NOT_MIXED
-from sparsemargin.distributed.schema import Schema
+from sparsemargin.distributed.schema import Part, Schema
 from sparsemargin.distributed.shards import MatrixShard
 from sparsemargin.models import ALGORITHMS
 
@@ -49,14 +50,34 @@ def small_problems(draw):
     return shards
 
 
-def in_parts(shards, n_parts):
+def in_parts(shards, first_epoch=True):
     """The rows of all shards for each part of an epoch."""
-    cuts = [[len(y) * part // n_parts for part in range(n_parts + 1)] for _, y in shards]
+    most = max(len(y) for _, y in shards)
+    parts = [Part(*pair, most) for pair in pairwise_of(cuts_of(most, first_epoch=first_epoch))]
     return [
-        [(X[cut[part] : cut[part + 1]], y[cut[part] : cut[part + 1]])
-         for (X, y), cut in zip(shards, cuts, strict=True)]
-        for part in range(n_parts)
-    ]  # fmt: skip
+        [(X[slice(*part.bounds(len(y)))], y[slice(*part.bounds(len(y)))]) for X, y in shards]
+        for part in parts
+    ]
+
+
+def in_epochs(shards):
+    """The parts of three epochs."""
+    return [*in_parts(shards), *2 * in_parts(shards, first_epoch=False)]
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 7, 8, 9, 100, 1000, 4096, 123_457])
+def test_shards_are_mixed_after_doubling_numbers_of_rows(n_rows):
+    first, later = cuts_of(n_rows, first_epoch=True), cuts_of(n_rows, first_epoch=False)
+    most = -(-n_rows // 16) if n_rows < 4096 else n_rows
+    for cuts in first, later:
+        steps = np.diff(cuts)
+        assert (cuts[0], cuts[-1]) == (0, n_rows)
+        assert steps.min() > 0
+        assert steps[:-1].max(initial=0) <= most
+        assert steps[-1] <= 1.5 * most
+    assert first[1] == {100: 7, 1000: 15, 4096: 64, 123_457: 1000}.get(n_rows, first[1])
+    assert all(b == min(2 * a, a + most) for a, b in pairwise_of(first[1:-1]))
+    assert len(later) == {4096: 2, 123_457: 2, 1000: 17}.get(n_rows, len(later))
 
 
 def learned(shards, **how):
@@ -65,20 +86,21 @@ def learned(shards, **how):
 
 
 @pytest.mark.parametrize(
-    ("algo", "p", "mixes"), pairwise(["pnorm", "alma", "margin"], [2.0, 3.5, 6.0], [1, 2, 3])
+    ("algo", "p", "least"), pairwise(["pnorm", "alma", "margin"], [2.0, 3.5, 6.0], [1, 2, 16])
 )
 @given(shards=small_problems())
 @examples(15)
-def test_dual_vectors_are_mixed_as_printed(shards, algo, p, mixes):
+def test_dual_vectors_are_mixed_as_printed(shards, algo, p, least):
     average = {"margin": 0.3, "normalize": True, "hypothesis": "average"}
     rule, own = {
         "pnorm": (Perceptron(), {}), "alma": (ALMA(alpha=0.8), {"alpha": 0.8}),
         "margin": (MarginPerceptron(0.3, normalize=True), average),
     }[algo]  # fmt: skip
-    mixes = min(mixes, *(len(y) for _, y in shards))
-    expected = mix_vectors(in_parts(shards, mixes), rule, p, 3)
-    assume(expected.smallest_gap > CLOSEST)
-    model = learned(shards, algo=algo, p=p, mixing="uniform", mixes_per_epoch=mixes, **own)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dual_vectors, "_LEAST", least)
+        expected = mix_vectors(in_epochs(shards), rule, p, 1)
+        assume(expected.smallest_gap > CLOSEST)
+        model = learned(shards, algo=algo, p=p, mixing="uniform", **own)
     np.testing.assert_allclose(model.theta_[0], expected.theta.astype(float), rtol=1e-9, atol=1e-11)
     np.testing.assert_allclose(
         model.coef_[0], expected.average.astype(float), rtol=1e-9, atol=1e-11
@@ -87,26 +109,27 @@ def test_dual_vectors_are_mixed_as_printed(shards, algo, p, mixes):
 
 
 @pytest.mark.filterwarnings("error:invalid value")
-@pytest.mark.parametrize("mixes", [1, 3])
+@pytest.mark.parametrize("least", [1, 16])
 @given(
     small_problems(), st.sampled_from([0.01, 0.5, 10.0]), st.sampled_from([None, 1.0]),
     st.sampled_from(["last", "average"]),
 )  # fmt: skip
 @examples(60)
-def test_weights_with_variances_are_mixed_by_evidence(mixes, shards, r, max_loss, hypothesis):
+def test_weights_with_variances_are_mixed_by_evidence(least, shards, r, max_loss, hypothesis):
     zero = np.zeros(shards[0][0].shape[1], np.longdouble)
     expected = Run(zero, zero + 1, zero)
-    mixes = min(mixes, *(len(y) for _, y in shards))
-    for part in 3 * in_parts(shards, mixes):
-        runs = [
-            run_arow(X, y, r, max_loss=max_loss or np.inf, run=replace(expected)) for X, y in part
-        ]
-        expected = mixed(runs, expected)
-    assume(expected.smallest_gap > CLOSEST)
-    model = learned(
-        shards, algo="arow", mixing="uniform", r=r, max_loss=max_loss, hypothesis=hypothesis,
-        mixes_per_epoch=mixes,
-    )  # fmt: skip
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dual_vectors, "_LEAST", least)
+        for part in in_epochs(shards):
+            runs = [
+                run_arow(X, y, r, max_loss=max_loss or np.inf, run=replace(expected))
+                for X, y in part
+            ]
+            expected = mixed(runs, expected)
+        assume(expected.smallest_gap > CLOSEST)
+        model = learned(
+            shards, algo="arow", mixing="uniform", r=r, max_loss=max_loss, hypothesis=hypothesis
+        )
     weights = expected.average if hypothesis == "average" else expected.mean
     space = model.space
     for found, of in (
@@ -231,14 +254,14 @@ def test_many_labels_are_mixed_per_label(algo, tmp_path):
     np.testing.assert_allclose(one.coef_[0], together.coef_[2], rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["pnorm 6", "arow average", "joint"])
-def test_process_without_the_mixture_receives_all_of_it(name):
-    """This happens on a worker that joins late, or that replaces a dead one."""
-    shards = cut(*make_data(n_classes=3), 4)
+@pytest.mark.parametrize("name", ["pnorm 6", "arow average", "joint", "margin", "alma 6"])
+def test_model_does_not_depend_on_the_slices(name, monkeypatch):
+    shards = cut(*make_data(n_classes=3, n_features=90), 4)
     expected = fit_distributed(shards, **parameters(name))
-    forget = MIXTURES._of_fits.clear
-    model = fit_distributed(shards, on_round=lambda done: forget(), **parameters(name))
-    assert_same(model, expected)
+    monkeypatch.setattr(dual_vectors, "_ROWS_A_SLICE", 60)
+    for n_workers in 2, 3, 64:
+        monkeypatch.setattr(backends.SerialBackend, "n_workers", n_workers)
+        assert_same(fit_distributed(shards, **parameters(name)), expected)
 
 
 @pytest.mark.parametrize("algo", ["arow", "pnorm"])
@@ -249,7 +272,8 @@ def test_empty_features_have_no_effect_and_need_no_memory(algo):
     how, told = {"algo": algo, "random_state": 0, "max_iter": 2}, []
     narrow = fit_distributed(cut(X, y, 3), on_round=told.append, **how)
     model = fit_distributed(cut(wide, y, 3), on_round=told.append, **how)
-    np.testing.assert_array_equal(model.coef_[:, places], narrow.coef_)
+    # Norms are summed by cells, which are those of all features.
+    np.testing.assert_allclose(model.coef_[:, places], narrow.coef_, rtol=1e-12)
     assert np.count_nonzero(model.coef_) == np.count_nonzero(narrow.coef_)
     assert told[-1].bytes_sent < 1.2 * told[1].bytes_sent
     assert told[-1].bytes_received < 1.2 * told[1].bytes_received
@@ -305,10 +329,11 @@ def test_differences_are_sent_if_smaller(p):
     X = csr_matrix((rng.random(480), np.concatenate(rows), indptr), shape=(60, 20_000))
     y = rng.choice([0, 1], 60)
     rounds = []
-    how = {"algo": "pnorm", "p": p, "random_state": 0, "mixes_per_epoch": 1}
+    how = {"algo": "pnorm", "p": p, "random_state": 0}
     fit_distributed(cut(X, y, 3), on_round=rounds.append, **how)
     whole = 20_000 * 8
-    assert all(max(each.bytes_sent, each.bytes_received) < whole / 10 for each in rounds)
+    for each in rounds:
+        assert max(each.bytes_sent, each.bytes_received) < each.mixtures * whole / 10
 
 
 @pytest.mark.parametrize(("exponent", "p"), [(-400, 2.5), (400, 60)])
@@ -451,11 +476,13 @@ def test_file_that_changes_between_epochs_raises_an_error(tmp_path):
         fit_distributed(paths, algo="alma", on_round=change)
 
 
-def test_progressive_outputs_are_merged_over_shards():
+def test_progressive_outputs_are_merged_over_shards(monkeypatch):
     X, y = make_zipf_text(12_000, 2000, random_state=0)
     how = {"algo": "arow", "max_iter": 2, "shuffle": False, "intercept_scaling": 0.3}
     shards = cut(X[:900], y[:900], 3)
-    few = fit_distributed(shards, mixes_per_epoch=1, **how).fitted.progress
+    with monkeypatch.context() as patch:
+        patch.setattr(dual_vectors, "cuts_of", lambda n_rows, **_: [0, n_rows])
+        few = fit_distributed(shards, **how).fitted.progress
     alone = [
         sparsemargin.AROWClassifier(intercept_scaling=0.3).partial_fit(*shard, np.unique(y))
         for shard in shards
@@ -474,25 +501,24 @@ def test_progressive_outputs_are_merged_over_shards():
     assert told.mean() == pytest.approx(np.mean(y == 1), abs=0.02)
 
 
-@pytest.mark.parametrize("mixes", [4, 5])
-def test_kept_outputs_of_parts_are_in_order(mixes):
+def test_kept_outputs_of_parts_are_in_order():
     X, y = make_zipf_text(900, 500, random_state=0)
     shards, how = cut(X, y, 3), {"shuffle": False, "intercept_scaling": 0.3}
-    model = fit_distributed(shards, algo="arow", mixes_per_epoch=mixes, max_iter=2, **how)
-    kept = model.fitted.progress
+    model = fit_distributed(shards, algo="arow", max_iter=2, **how)
+    kept, parts = model.fitted.progress, in_parts(shards)
     assert kept.n_trials == 900
-    expected = np.concatenate([of for part in in_parts(shards, mixes) for _, of in part])
-    np.testing.assert_array_equal(kept.positive[:900].sum(), np.sum(expected == 1))
-    n = 900 // mixes
-    for i in range(mixes):
-        labels = np.sort(expected[i * n : (i + 1) * n] == 1)
-        np.testing.assert_array_equal(np.sort(kept.positive[i * n : (i + 1) * n, 0]), labels)
+    start = 0
+    for part in parts:
+        expected = np.concatenate([of for _, of in part]) == 1
+        places = slice(start, start + len(expected))
+        np.testing.assert_array_equal(np.sort(kept.positive[places, 0]), np.sort(expected))
+        start = places.stop
     first = [
-        sparsemargin.AROWClassifier(**how).partial_fit(*part, np.unique(y))
-        for part in in_parts(shards, mixes)[0]
+        sparsemargin.AROWClassifier(**how).partial_fit(*part, np.unique(y)) for part in parts[0]
     ]
-    alone = np.concatenate([each.fitted.progress.outputs[: n // 3] for each in first])
-    np.testing.assert_allclose(np.sort(kept.outputs[:n], 0), np.sort(alone, 0), rtol=1e-12)
+    n = len(parts[0][0][1])
+    alone = np.concatenate([each.fitted.progress.outputs[:n] for each in first])
+    np.testing.assert_allclose(np.sort(kept.outputs[: 3 * n], 0), np.sort(alone, 0), rtol=1e-12)
     wrong = (kept.outputs[:900, 0] > 0) != kept.positive[:900, 0]
     assert wrong[600:].mean() < wrong[:300].mean()
     assert fit_distributed(shards, algo="so", max_iter=2).fitted.progress.n_trials == 900

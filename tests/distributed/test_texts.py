@@ -80,11 +80,33 @@ def test_interrupted_fit_is_resumed_with_its_vectorizer(paths, tmp_path):
     kept = tmp_path / "mail.model"
     fit_distributed(paths, checkpoint=kept, **{**how, "max_iter": 1})
     cut = load_model(kept)
+    assert isinstance(cut, sparsemargin.TextClassifier)
     assert cut.predict(["buy cheap pills", "see you home"]).tolist() == ["spam", "ham"]
     for model in fit_distributed(paths, checkpoint=kept, resume=True, **how), load_model(kept):
         before, classifier = parts_of(model)
-        assert before[-1].terms_ == whole.vectorizer_.terms_ == cut[0].terms_
+        assert before[-1].terms_ == whole.vectorizer_.terms_ == cut.vectorizer_.terms_
         assert_same(classifier, whole.classifier_)
+
+
+def test_missing_texts_and_encodings_are_those_of_fit_text(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    texts, labels = messages()
+    table = pandas.DataFrame({"text": [*texts, None], "label": [*labels, "ham"]})
+    table.to_parquet(tmp_path / "a.parquet")
+    lines = [f"{label}\tcaf\xe9 {text}\n" for text, label in zip(texts, labels, strict=True)]
+    (tmp_path / "a.tsv").write_bytes("".join(lines).encode("latin-1"))
+    how = {"algo": "arow", "max_iter": 1, "random_state": 0}
+    vectorizer = vectorizer_for([])
+    for path, own in ("a.parquet", {"missing": "drop"}), ("a.tsv", {"encoding": "latin-1"}):
+        alone = sparsemargin.fit_text(tmp_path / path, vectorizer=vectorizer, **how, **own)
+        model = fit_distributed([tmp_path / path], checkpoint=tmp_path / "a.model", **how, **own)
+        assert_same(model.classifier_, alone.classifier_)
+        assert load_model(tmp_path / "a.model").missing == own.get("missing", "error")
+    with pytest.raises(ValueError, match="missing"):
+        fit_distributed([tmp_path / "a.parquet"], **how)
+    pairs = [([*texts, None], [*labels, "ham"])]
+    dropped = fit_distributed(pairs, missing="drop", **how)
+    assert_same(dropped.classifier_, fit_distributed([(texts, labels)], **how).classifier_)
 
 
 def test_unsavable_vectorizer_is_rejected_before_training(paths, tmp_path):

@@ -52,7 +52,7 @@ def mix_vectors(parts, rule, p, n_epochs):
     """Mix the Perceptron or ALMA over shards (X, y) with labels -1 and 1, after each part of an
     epoch."""
     parts = [[_instances(X, y, p, rule.normalize) for X, y in shards] for shards in parts]
-    zero = np.zeros(len(parts[0][0][0]), dtype=np.longdouble)
+    zero = np.zeros_like(next(yx for shards in parts for rows in shards for yx in rows))
     mixed = Mixture(zero, zero)
     for shards in n_epochs * parts:
         thetas, counts = [], []

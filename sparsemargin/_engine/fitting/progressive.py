@@ -130,7 +130,7 @@ class ProgressiveOutputs:
 
         The result resembles that of one model trained on all rows. Trials are ordered by their
         relative position within their own part. The parts are those of `n_rounds` consecutive
-        rounds with the same number of models.
+        rounds with the same number of models; a round has any number of trials.
         """
         if len(parts) == 1:
             return parts[0]
@@ -139,9 +139,12 @@ class ProgressiveOutputs:
         whole.n_trials = sum(part.n_trials for part in parts)
         whole.spoiled = any(part.spoiled for part in parts)
         whole.fingerprints = Fingerprints.merged([part.fingerprints for part in parts])
+        of_rounds = np.array([part.n_trials for part in parts]).reshape(n_rounds, -1).sum(axis=1)
+        begins = np.repeat(np.cumsum(of_rounds) - of_rounds, len(parts) // n_rounds)
+        of_rounds = np.repeat(of_rounds, len(parts) // n_rounds)
         late = np.concatenate([
-            (i * n_rounds // len(parts) + part.trials() / max(1, part.n_trials)) / n_rounds
-            for i, part in enumerate(parts)
+            (begun + made * part.trials() / max(1, part.n_trials)) / max(1, whole.n_trials)
+            for begun, made, part in zip(begins, of_rounds, parts, strict=True)
         ])  # fmt: skip
         chosen = np.argsort(late, kind="stable")
         if whole.n_trials > len(whole.steps):

@@ -1,6 +1,5 @@
 """Rows restricted to the columns that occur in them."""
 
-from copy import copy
 from functools import cache, partial
 from itertools import chain
 
@@ -64,13 +63,6 @@ class Chosen:
         met = rows.indices[rows.indptr[0] : rows.indptr[-1]]
         parts = chain(([n - 1], met), others)
         self.columns, self.position = union(n, parts, len(met) + n_others)
-
-    def within(self, whole):
-        """Map these columns, which are positions in `whole`, to their original numbers."""
-        of_all = copy(self)
-        of_all.columns = whole.columns[self.columns]
-        of_all.position = lambda numbers: self.position(whole.position(numbers))
-        return of_all
 
     def of_rows(self, rows, n_last=0):
         """The rows over these columns, without the last n_last ones."""

@@ -1,0 +1,1 @@
+"""Coordinates of vectors that were trained on shards of the rows, and their mixture."""

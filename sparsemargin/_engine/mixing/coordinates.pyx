@@ -1,0 +1,210 @@
+"""Coordinates by sorted keys: the place of a number in an array (n_coordinates, n_vectors)."""
+
+from libc.math cimport fabs, frexp, ldexp, pow
+from libc.stdint cimport int32_t, int64_t
+from libcpp.vector cimport vector
+
+import numpy as np
+
+from sparsemargin._engine.rows.csr cimport index_t, state_t
+
+cdef extern from "mixing/merge.hpp" namespace "sparsemargin" nogil:
+    cppclass Keys[K]:
+        const K* keys
+        int64_t n
+
+    cppclass Valued[K, V](Keys[K]):
+        const V* values
+
+    cppclass Changed[K, T](Keys[K]):
+        const T* values
+        const double* ratio
+
+    cppclass Evidence[K, T](Keys[K]):
+        const T* steps
+        const T* gains
+
+    cppclass Numbers:
+        Numbers()
+        Numbers(int64_t) except +
+        void add(int64_t)
+        int64_t rank() except +
+        int64_t rank_of(int64_t)
+        void list(int64_t*)
+
+    int64_t merge_means "sparsemargin::merge_values"[K, T](
+        Valued[K, double], Valued[K, T], vector[Changed[K, T]]&, int64_t, const double*, double, K*, T*) except +
+    int64_t merge_posteriors "sparsemargin::merge_evidence"[K, T](
+        Keys[K], const T*, const T*, vector[Evidence[K, T]]&, const double*, K*, T*, T*) except +
+    int64_t find_columns[K](const int64_t*, int64_t, int64_t, const K*, int64_t, int64_t*, int64_t*)
+
+
+cdef class ColumnSet:
+    """The columns below n_columns that occur in rows, without the others.
+
+    `add` takes the column indices of rows. `close` ends this, and returns the sorted columns, int64.
+    `positions` then maps indices of the rows to positions in these columns.
+    """
+
+    cdef Numbers numbers
+
+    def __init__(self, Py_ssize_t n_columns):
+        self.numbers = Numbers(n_columns)
+
+    def add(self, const index_t[::1] indices):
+        cdef Py_ssize_t i
+        with nogil:
+            for i in range(indices.shape[0]):
+                self.numbers.add(indices[i])
+
+    def close(self):
+        columns = np.empty(self.numbers.rank(), np.int64)
+        cdef int64_t[::1] found = columns
+        if len(columns):
+            self.numbers.list(&found[0])
+        return columns
+
+    def positions(self, const index_t[::1] indices):
+        positions = np.empty(indices.shape[0], np.int32 if index_t is int32_t else np.int64)
+        cdef index_t[::1] found = positions
+        cdef Py_ssize_t i
+        with nogil:
+            for i in range(indices.shape[0]):
+                found[i] = <index_t> self.numbers.rank_of(indices[i])
+        return positions
+
+
+cdef of_size(array, Py_ssize_t n):
+    """The first n numbers, without memory for many others."""
+    return array[:n] if 2 * n > len(array) else array[:n].copy()
+
+
+def places_of(const int64_t[::1] columns, Py_ssize_t width, const index_t[::1] keys):
+    """Find the keys of some columns, with `width` keys a column. Return the places of those that
+    are among the sorted `keys`, and their places in an array of shape (n_columns, width)."""
+    cdef Py_ssize_t n = min(len(keys), len(columns) * width)
+    which, places = np.empty(n, np.int64), np.empty(n, np.int64)
+    cdef int64_t[::1] of_keys = which, of_columns = places
+    if n:
+        n = find_columns(&columns[0], len(columns), width, &keys[0], len(keys), &of_keys[0],
+                         &of_columns[0])
+    return which[:n], places[:n]
+
+
+def merge_values(const index_t[::1] keys, const double[::1] started,
+                 const index_t[::1] carried_keys, const state_t[::1] carried, shards,
+                 const double[::1] total, double share):
+    """Mix values of shards.
+
+    Parameters
+    ----------
+    keys, started : ndarray of shape (n_keys,)
+        Sorted keys, and the values with which all shards began. They are 0 for other keys.
+    carried_keys, carried : ndarray of shape (n_carried,)
+        Sorted keys, and numbers that are added to the result.
+    shards : list of (keys, values, ratio)
+        Sorted keys and values of each shard. For all other keys, its value is the started one,
+        times the ratio of the vector; shape (n_vectors,).
+    total : ndarray of shape (n_vectors,)
+        Sum of the ratios of all shards times the share.
+    share : float
+        Factor of the value of a shard.
+
+    Returns
+    -------
+    keys, values : ndarray
+        The carried number and the values of all shards times the share, in all.
+    """
+    cdef vector[Changed[index_t, state_t]] changed
+    cdef Changed[index_t, state_t] one
+    cdef Valued[index_t, double] before
+    cdef Valued[index_t, state_t] more
+    cdef const index_t[::1] some
+    cdef const state_t[::1] values
+    cdef const double[::1] ratio
+    cdef Py_ssize_t n_vectors = len(total), most = len(keys) + len(carried)
+    before.n, more.n = len(keys), len(carried)
+    if before.n:
+        before.keys, before.values = &keys[0], &started[0]
+    if more.n:
+        more.keys, more.values = &carried_keys[0], &carried[0]
+    for some, values, ratio in shards:
+        if len(some):
+            one.keys, one.n, one.values, one.ratio = &some[0], len(some), &values[0], &ratio[0]
+            changed.push_back(one)
+            most += len(some)
+    new_keys = np.empty(max(1, most), np.asarray(keys).dtype)
+    new_values = np.empty(max(1, most), np.asarray(carried).dtype)
+    cdef index_t[::1] out_keys = new_keys
+    cdef state_t[::1] out = new_values
+    with nogil:
+        most = merge_means(before, more, changed, n_vectors, &total[0], share, &out_keys[0],
+                           &out[0])
+    return of_size(new_keys, most), of_size(new_values, most)
+
+
+def merge_evidence(const index_t[::1] keys, const state_t[::1] means, const state_t[::1] variances,
+                   shards, const double[::1] tempered):
+    """Multiply the posteriors of shards.
+
+    Parameters
+    ----------
+    keys, means, variances : ndarray of shape (n_keys,)
+        Sorted keys, and the prior of all shards. Means of other keys are 0. A variance of 0 stands
+        for 1.
+    shards : list of (keys, steps, gains)
+        Sorted keys of a shard; its steps, times its precisions; what it has added to these.
+    tempered : ndarray of shape (n_shards + 1,)
+        Weight of the evidence of a number of shards.
+
+    Returns
+    -------
+    keys, means, variances : ndarray
+    """
+    cdef vector[Evidence[index_t, state_t]] evidence
+    cdef Evidence[index_t, state_t] one
+    cdef Keys[index_t] held
+    cdef const index_t[::1] some
+    cdef const state_t[::1] steps, gains
+    cdef const state_t* of_means = NULL
+    cdef const state_t* of_variances = NULL
+    cdef Py_ssize_t most = len(keys)
+    held.n = len(keys)
+    if len(keys):
+        held.keys, of_means, of_variances = &keys[0], &means[0], &variances[0]
+    for some, steps, gains in shards:
+        if len(some):
+            one.keys, one.n, one.steps, one.gains = &some[0], len(some), &steps[0], &gains[0]
+            evidence.push_back(one)
+            most += len(some)
+    new_keys = np.empty(max(1, most), np.asarray(keys).dtype)
+    new_means, new_variances = (np.empty(max(1, most), np.asarray(means).dtype) for _ in range(2))
+    cdef index_t[::1] out_keys = new_keys
+    cdef state_t[::1] out_means = new_means, out_variances = new_variances
+    with nogil:
+        most = merge_posteriors(held, of_means, of_variances, evidence, &tempered[0],
+                                &out_keys[0], &out_means[0], &out_variances[0])
+    return of_size(new_keys, most), of_size(new_means, most), of_size(new_variances, most)
+
+
+def powers_of(const index_t[::1] keys, const state_t[::1] values, Py_ssize_t n_vectors, double p):
+    """Return the exponents of 2 of the largest value of each vector, and the sums of the p-th
+    powers of all values divided by these powers of 2."""
+    exponents, powers = np.zeros(n_vectors, np.int64), np.zeros(n_vectors)
+    cdef int64_t[::1] exponent = exponents
+    cdef double[::1] power = powers, peak = np.zeros(n_vectors)
+    cdef Py_ssize_t i, v
+    cdef double size
+    cdef int of_peak
+    with nogil:
+        for i in range(keys.shape[0]):
+            v = keys[i] % n_vectors
+            peak[v] = max(peak[v], fabs(values[i]))
+        for v in range(n_vectors):
+            frexp(peak[v], &of_peak)
+            exponent[v] = of_peak
+        for i in range(keys.shape[0]):
+            v = keys[i] % n_vectors
+            size = ldexp(fabs(values[i]), -<int> exponent[v])
+            power[v] += size * size if p == 2.0 else pow(size, p)
+    return exponents, powers

@@ -1,0 +1,235 @@
+// Merges of sorted keys with values. A key is the place of a number in an array of shape
+// (n_coordinates, n_vectors).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace sparsemargin {
+
+// Keys whose sums are held at once. They take 128 kB, which fits into the L2 cache.
+constexpr int64_t BLOCK = 1 << 12;
+
+inline int count_bits(uint64_t word) {
+    word -= (word >> 1) & 0x5555555555555555u;
+    word = (word & 0x3333333333333333u) + ((word >> 2) & 0x3333333333333333u);
+    word = (word + (word >> 4)) & 0x0f0f0f0f0f0f0f0fu;
+    return (int)((word * 0x0101010101010101u) >> 56);
+}
+
+// The place of the lowest bit, of a word that is not 0.
+inline int lowest_bit(uint64_t word) {
+#if defined(__GNUC__) || defined(__clang__)
+    return __builtin_ctzll(word);
+#else
+    return count_bits((word & (0 - word)) - 1);
+#endif
+}
+
+// Sorted keys of an array, which are used up from the first to the last.
+template <class K> struct Keys {
+    const K *keys = nullptr;
+    int64_t n = 0, used = 0;
+
+    int64_t next() const { return used < n ? (int64_t)keys[used] : INT64_MAX; }
+
+    // Calls take(i, place) for the next keys, those below first + BLOCK. A place is key - first.
+    template <class Take> void use(int64_t first, uint64_t *marks, Take take) {
+        const K *at = keys;
+        const int64_t last = n;
+        int64_t i = used;
+        for (; i < last; i++) {
+            const int64_t place = (int64_t)at[i] - first;
+            if (place >= BLOCK) break;
+            marks[place / 64] |= (uint64_t)1 << (place % 64);
+            take(i, place);
+        }
+        used = i;
+    }
+};
+
+template <class K, class V> struct Valued : Keys<K> {
+    const V *values = nullptr;
+};
+
+// The values of a shard. All other values of it are the started ones, times a ratio by vector.
+template <class K, class T> struct Changed : Keys<K> {
+    const T *values = nullptr;
+    const double *ratio = nullptr;
+};
+
+// What a shard has added to the precisions, and the sums of precisions times means.
+template <class K, class T> struct Evidence : Keys<K> {
+    const T *steps = nullptr, *gains = nullptr;
+};
+
+// Calls take(first, marks) for each BLOCK of keys that the shards or `others` have, and then
+// give(key, place) for each key that was marked, in order.
+template <class K, class Shard, class Others, class Take, class Give>
+void sweep(const std::vector<Shard> &shards, Others others, Take take, Give give) {
+    std::vector<uint64_t> marks(BLOCK / 64);
+    for (;;) {
+        int64_t first = others();
+        for (const auto &each : shards) first = std::min(first, each.next());
+        if (first == INT64_MAX) return;
+        take(first, marks.data());
+        for (int64_t w = 0; w < BLOCK / 64; w++) {
+            for (uint64_t word = marks[w]; word; word &= word - 1) {
+                const int64_t place = w * 64 + lowest_bit(word);
+                give((K)(first + place), place);
+            }
+            marks[w] = 0;
+        }
+    }
+}
+
+// The sum of the carried number and of the shards' values times the share: carried + total *
+// started + sum of share * (value - ratio * started). All shards have started from `started`.
+// Returns the number of keys written.
+template <class K, class T>
+int64_t merge_values(Valued<K, double> started, Valued<K, T> carried,
+                     std::vector<Changed<K, T>> &shards, int64_t n_vectors, const double *total,
+                     double share, K *keys, T *values) {
+    struct Sum {
+        double from, sum;
+        T more;
+    };
+    std::vector<Sum> sums(BLOCK);
+    Sum *const at = sums.data();
+    int64_t n = 0;
+    sweep<K>(
+        shards, [&] { return std::min(started.next(), carried.next()); },
+        [&](int64_t first, uint64_t *marks) {
+            const double *const from = started.values;
+            const T *const more = carried.values;
+            started.use(first, marks, [=](int64_t i, int64_t place) { at[place].from = from[i]; });
+            carried.use(first, marks, [=](int64_t i, int64_t place) { at[place].more = more[i]; });
+            for (auto &each : shards) {
+                const K *const own = each.keys;
+                const T *const value = each.values;
+                const double *const ratio = each.ratio;
+                const K modulus = (K)n_vectors;
+                each.use(first, marks, [=](int64_t i, int64_t place) {
+                    const double times = ratio[modulus == 1 ? 0 : own[i] % modulus];
+                    at[place].sum += share * ((double)value[i] - times * at[place].from);
+                });
+            }
+        },
+        [&](K key, int64_t place) {
+            const double times = total[n_vectors == 1 ? 0 : key % (K)n_vectors];
+            Sum &of = at[place];
+            keys[n] = key;
+            values[n++] = (T)(of.more + of.from * times + of.sum);
+            of = Sum();
+        });
+    return n;
+}
+
+// The product of the shards' posteriors, where tempered[n] weights the evidence of n shards. A
+// variance of 0 stands for 1. Returns the number of keys written.
+template <class K, class T>
+int64_t merge_evidence(Keys<K> held, const T *means, const T *variances,
+                       std::vector<Evidence<K, T>> &shards, const double *tempered, K *keys,
+                       T *new_means, T *new_variances) {
+    struct Sum {
+        double steps, gains;
+        T mean, variance;
+        uint32_t n_shards;
+    };
+    std::vector<Sum> sums(BLOCK);
+    Sum *const at = sums.data();
+    int64_t n = 0;
+    sweep<K>(
+        shards, [&] { return held.next(); },
+        [&](int64_t first, uint64_t *marks) {
+            held.use(first, marks, [=](int64_t i, int64_t place) {
+                at[place].mean = means[i];
+                at[place].variance = variances[i];
+            });
+            for (auto &each : shards) {
+                const T *const steps = each.steps, *const gains = each.gains;
+                each.use(first, marks, [=](int64_t i, int64_t place) {
+                    Sum &of = at[place];
+                    of.steps += steps[i];
+                    of.gains += gains[i];
+                    of.n_shards++;
+                });
+            }
+        },
+        [&](K key, int64_t place) {
+            Sum &of = at[place];
+            double mean = of.mean, variance = of.variance;
+            if (of.n_shards) {
+                const double power = tempered[of.n_shards];
+                const double precision =
+                    (variance > 0.0 ? 1.0 / variance : 1.0) + power * of.gains;
+                const double least = std::numeric_limits<T>::min();  // as 0 stands for 1
+                mean += power * of.steps / precision;
+                variance = std::max(1.0 / precision, least);
+            }
+            keys[n] = key;
+            new_means[n] = (T)mean;
+            new_variances[n++] = (T)variance;
+            of = Sum();
+        });
+    return n;
+}
+
+// For each key of the columns, its place in `keys`, and its place in an array of shape (n_columns,
+// width). Returns the number of places.
+template <class K>
+int64_t find_columns(const int64_t *columns, int64_t n_columns, int64_t width, const K *keys,
+                     int64_t n_keys, int64_t *which, int64_t *place) {
+    int64_t n = 0, i = 0;
+    for (int64_t c = 0; c < n_columns && i < n_keys; c++) {
+        const int64_t first = columns[c] * width;
+        if ((int64_t)keys[i] < first) {
+            int64_t step = 1;
+            while (i + step < n_keys && (int64_t)keys[i + step] < first) step *= 2;
+            i = std::lower_bound(keys + i + step / 2, keys + std::min(i + step, n_keys), first) -
+                keys;
+        }
+        for (; i < n_keys && (int64_t)keys[i] < first + width; i++) {
+            which[n] = i;
+            place[n++] = c * width + ((int64_t)keys[i] - first);
+        }
+    }
+    return n;
+}
+
+// A set of the numbers below n, and their ranks in increasing order.
+class Numbers {
+    std::vector<uint64_t> words;
+    std::vector<int64_t> before;
+
+  public:
+    explicit Numbers(int64_t n = 0) : words(n / 64 + 1), before() {}
+
+    void add(int64_t number) { words[number >> 6] |= (uint64_t)1 << (number & 63); }
+
+    int64_t rank() {
+        before.resize(words.size());
+        int64_t n = 0;
+        for (size_t w = 0; w < words.size(); w++) {
+            before[w] = n;
+            n += count_bits(words[w]);
+        }
+        return n;
+    }
+
+    int64_t rank_of(int64_t number) const {
+        const uint64_t below = ((uint64_t)1 << (number & 63)) - 1;
+        return before[number >> 6] + count_bits(words[number >> 6] & below);
+    }
+
+    void list(int64_t *numbers) const {
+        for (size_t w = 0; w < words.size(); w++)
+            for (uint64_t word = words[w]; word; word &= word - 1)
+                *numbers++ = (int64_t)w * 64 + lowest_bit(word);
+    }
+};
+
+}  // namespace sparsemargin
