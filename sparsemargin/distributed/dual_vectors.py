@@ -261,14 +261,16 @@ class VectorMixer(Mixer):
         return [CELLS * i // n_slices for i in range(n_slices + 1)]
 
     def starts(self, step: int, part: Part) -> list[Any]:
-        bounds, state = self._bounds(part), self.state
-        return [(bounds, state.scalars, *state.slices)] * len(self.n_rows)
+        state = self.state
+        # The number of workers may change at any time.
+        self.bounds = self._bounds(part)
+        return [(self.bounds, state.scalars, *state.slices)] * len(self.n_rows)
 
     def n_pieces(self, part: Part) -> int:
-        return len(self._bounds(part)) - 1
+        return len(self.bounds) - 1
 
     def merge(self, step: int, part: Part, pieces: Sequence[Sequence[Any]]) -> list[Any]:
-        state, bounds, p = self.state, self._bounds(part), self.mixture.space.p
+        state, bounds, p = self.state, self.bounds, self.mixture.space.p
         slices, sums = [], []
         for cells, of_shards in zip(pairwise(bounds), pieces, strict=True):
             which = [

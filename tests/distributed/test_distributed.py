@@ -1,5 +1,6 @@
 """Training over shards: against the printed algorithm and one machine, and its errors."""
 
+import itertools
 import os
 import pickle
 from dataclasses import replace
@@ -262,6 +263,10 @@ def test_model_does_not_depend_on_the_slices(name, monkeypatch):
     for n_workers in 2, 3, 64:
         monkeypatch.setattr(backends.SerialBackend, "n_workers", n_workers)
         assert_same(fit_distributed(shards, **parameters(name)), expected)
+    changing = property(lambda self: next(numbers))
+    numbers = itertools.cycle([1, 4, 2, 3])
+    monkeypatch.setattr(backends.SerialBackend, "n_workers", changing)
+    assert_same(fit_distributed(shards, **parameters(name)), expected)
 
 
 @pytest.mark.parametrize("algo", ["arow", "pnorm"])
