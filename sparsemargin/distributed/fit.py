@@ -87,7 +87,7 @@ def fit_distributed(
     zero_based: bool | Literal["auto"] = "auto",
     dtype: Any = np.float64,
     cache_dir: str | os.PathLike[str] | None = None,
-    vectorizer: Any = None,
+    features: Any = "auto",
     format: TextForm | None = None,
     text: str = "text",
     label: str = "label",
@@ -150,9 +150,8 @@ def fit_distributed(
     cache_dir : path, default=None
         Folder for row caches of files on each worker. None: next to the files, or for URLs in the
         user's cache folder.
-    vectorizer : estimator, default=None
-        Converts texts to rows: a `HashingVectorizer`, or a fitted vectorizer. None: words and
-        word pairs as `fit_text` uses for files, hashed to 4 million columns.
+    features : {"auto"}, `HashingVectorizer` or fitted vectorizer, default="auto"
+        Converts texts to rows. "auto": words and word pairs, hashed to 4 million columns.
     format, text, label, missing, encoding
         Parameters for texts, see `fit_text`; `label` also for cells, see `fit_anndata`.
     memory_limit : int, default=2**30
@@ -218,7 +217,7 @@ def fit_distributed(
     from sparsemargin.estimators.classifiers import as_classifier
 
     how = DocumentForm(format, text, label, missing=missing, encoding=encoding)
-    row_maker = row_maker_of(shards, vectorizer, how, params)
+    row_maker = row_maker_of(shards, features, how, params)
     more = {
         "row_maker": row_maker, "report": ProgressLines() if verbose else None,
         "params": {"verbose": verbose, **params},

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sparsemargin._checks import check_choice
 from sparsemargin._heavy import sklearn_exceptions
 from sparsemargin.distributed.row_makers import RowMaker, Texts
 from sparsemargin.distributed.shards import FileShard
@@ -34,7 +35,7 @@ class Pair(NamedTuple):
 
 
 def row_maker_of(
-    shards: Any, vectorizer: Any, how: DocumentForm, params: dict[str, Any]
+    shards: Any, features: Any, how: DocumentForm, params: dict[str, Any]
 ) -> RowMaker | None:
     """The conversion to rows, from the type of the shards, the names of files, a vectorizer or a
     format; None: the shards are rows. Parameters for cells are removed from `params`."""
@@ -58,17 +59,17 @@ def row_maker_of(
         if kind == "cells":
             return cells()
         is_text = kind in FORMS
-    if not is_text and vectorizer is None and how.form is None:
-        return None
-    if vectorizer is None:
-        vectorizer = vectorizer_for([])
-    vectorizer = deepcopy(vectorizer)
+    if isinstance(features, str):
+        check_choice("features", features, ("auto",))
+        if not is_text and how.form is None:
+            return None
+    vectorizer = vectorizer_for([]) if isinstance(features, str) else deepcopy(features)
     try:
         vectorizer.transform(["one text"])
     except sklearn_exceptions().NotFittedError:
         raise ValueError(
-            f"vectorizer={vectorizer!r} has to read all texts first, and these are in shards. Pass "
-            "one that is fitted, or a HashingVectorizer."
+            f"features={vectorizer!r} has to read all texts first, and these are in shards. Pass a "
+            "fitted vectorizer, or a HashingVectorizer."
         ) from None
     return Texts(how, vectorizer)
 

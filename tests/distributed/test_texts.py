@@ -98,7 +98,7 @@ def test_missing_texts_and_encodings_are_those_of_fit_text(tmp_path):
     how = {"algo": "arow", "max_iter": 1, "random_state": 0}
     vectorizer = vectorizer_for([])
     for path, own in ("a.parquet", {"missing": "drop"}), ("a.tsv", {"encoding": "latin-1"}):
-        alone = sparsemargin.fit_text(tmp_path / path, vectorizer=vectorizer, **how, **own)
+        alone = sparsemargin.fit_text(tmp_path / path, features=vectorizer, **how, **own)
         model = fit_distributed([tmp_path / path], checkpoint=tmp_path / "a.model", **how, **own)
         assert_same(model.classifier_, alone.classifier_)
         assert load_model(tmp_path / "a.model").missing == own.get("missing", "error")
@@ -113,13 +113,13 @@ def test_unsavable_vectorizer_is_rejected_before_training(paths, tmp_path):
     rounds, vectorizer = [], HashingVectorizer(n_features=64, tokenizer=str.split)
     how = {"checkpoint": tmp_path / "a.model", "on_round": rounds.append, "max_iter": 1}
     with pytest.raises(ValueError, match=r"is a function\. A model file can't hold functions"):
-        fit_distributed(paths, vectorizer=vectorizer, **how)
+        fit_distributed(paths, features=vectorizer, **how)
     assert rounds == []
 
 
 def test_pattern_gives_one_shard_per_file(paths, tmp_path):
     rounds, vectorizer = [], HashingVectorizer(n_features=1 << 12)
-    how = {"random_state": 0, "vectorizer": vectorizer}
+    how = {"random_state": 0, "features": vectorizer}
     how["on_round"] = lambda done: rounds.append(done.corrections)
     expected = fit_distributed(paths, **how)
     pattern = str(tmp_path / "*.tsv")
@@ -140,12 +140,12 @@ def test_texts_in_memory_with_and_without_a_vectorizer():
     assert model.predict(["buy cheap pills", "see you home"]).tolist() == ["spam", "ham"]
     assert "cheap" in model.vectorizer_.terms_.values()
     fitted = TfidfVectorizer().fit(texts)
-    narrow = fit_distributed(pairs, vectorizer=fitted, random_state=0)
+    narrow = fit_distributed(pairs, features=fitted, random_state=0)
     assert narrow.classifier_.n_features_in_ == len(fitted.vocabulary_)
     rows = [(fitted.transform(some), own) for some, own in pairs]
     assert_same(narrow.classifier_, fit_distributed(rows, random_state=0))
     with pytest.raises(ValueError, match="has to read all texts first"):
-        fit_distributed(pairs, vectorizer=TfidfVectorizer())
+        fit_distributed(pairs, features=TfidfVectorizer())
 
 
 def test_dask_collections_are_split_at_their_partitions(tmp_path):
@@ -154,7 +154,7 @@ def test_dask_collections_are_split_at_their_partitions(tmp_path):
     pandas = pytest.importorskip("pandas")
     texts, labels = messages()
     labels = labels.astype(object)
-    how = {"vectorizer": HashingVectorizer(n_features=256), "random_state": 0}
+    how = {"features": HashingVectorizer(n_features=256), "random_state": 0}
     pairs = [(texts[a : a + 40], labels[a : a + 40]) for a in (0, 40, 80)]
     expected = fit_distributed(pairs, **how).classifier_
     some = [bag.from_sequence(each, npartitions=3) for each in (texts, labels.tolist())]
