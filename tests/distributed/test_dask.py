@@ -329,7 +329,7 @@ def test_train_command_uses_a_cluster(command, paths, tmp_path):
     told = run(*command, "--algo", "alma", "--resume").stderr
     assert "is trained for all 5 epochs" in told
     assert "Pass more --epochs" in told
-    command += ["--algo", "pnorm", "--epochs", "99", "--mixing", "ring"]
+    command += ["--algo", "pnorm", "--epochs", "99"]
     run(*command)
     told = run(*command, "--resume").stderr
     assert "The last epoch made no correction" in told
