@@ -292,8 +292,8 @@ def test_constant_prediction_on_training_rows_warns(tmp_path):
     X[y, :5] *= 1.5
     collapse = {"algo": "alma", "p": 7, "alpha": 0.5, "random_state": 0}
     words = (
-        "predicts class (True|1) for every one of 60 rows .*; 20 have another. If rows are dense, "
-        r".* to weigh the other classes more \(class_weight\), more epochs, a smaller p, "
+        "predicts class (True|1) for each of a sample of 60 training rows, of which 20 have another "
+        r".* larger weights of the other classes \(class_weight\), more epochs, a smaller p, "
         "another alpha\\."
     )
     with pytest.warns(ConvergenceWarning, match=words):
@@ -309,7 +309,7 @@ def test_rare_late_class_of_a_file_is_part_of_the_selection(tmp_path):
     y = np.arange(20_000) >= 19_980
     dump_svmlight_file(X, y, str(tmp_path / "rows.svm"), zero_based=False)
     assert (tmp_path / "rows.svm").stat().st_size > 2 * BLOCK_BYTES
-    with pytest.warns(ConvergenceWarning, match="every one of 120 rows .*; 20 have another"):
+    with pytest.warns(ConvergenceWarning, match="sample of 120 training rows, of which 20 have another"):
         fit_svmlight(tmp_path / "rows.svm", "arow", r=1e7, classes=[0, 1], shuffle=False)
 
 
@@ -328,13 +328,13 @@ def test_never_predicting_a_rare_class_warns(rare):
 
 
 @pytest.mark.parametrize(("algo", "params", "left"), [
-    ("arow", {}, "to weigh the other classes more (class_weight), more epochs, another r."),
-    ("perceptron", {}, "to weigh the other classes more (class_weight), more epochs."),
+    ("arow", {}, "larger weights of the other classes (class_weight), more epochs, another r."),
+    ("perceptron", {}, "larger weights of the other classes (class_weight), more epochs."),
     ("alma", {"class_weight": "balanced"}, "more epochs, another alpha."),
 ])  # fmt: skip
 def test_constant_prediction_warning_suggests_valid_options(algo, params, left):
     X, y = sp.csr_matrix((200, 5)), np.arange(200) % 10 == 0
-    with pytest.warns(ConvergenceWarning, match=re.escape(f"else try {left}")):
+    with pytest.warns(ConvergenceWarning, match=re.escape(f"Otherwise try {left}")):
         fit_csr(X, y, algo, **params)
 
 

@@ -224,8 +224,8 @@ class FirstOrderLearner(Learner):
             share = np.min(np.divide(self.margin_, self.margin_upper_bound_))
             message = (
                 f"After {done} no row is left to correct, at a margin proven to be {share:.3g} of "
-                f"the largest; tol={self.tol:g} asks for {1 - self.tol:g}. Ask the algorithm for a "
-                "larger margin, or take MaxMarginClassifier."
+                f"the largest; tol={self.tol:g} asks for {1 - self.tol:g}. Set the parameters "
+                "for a larger margin, or use MaxMarginClassifier."
             )
         else:
             goal = "a pass made no correction"

@@ -251,13 +251,12 @@ def warn_of_one_class(
     tried = ["more epochs"]
     settings = parameters()
     if settings.get("class_weight", "") is None:
-        tried.insert(0, "to weigh the other classes more (class_weight)")
+        tried.insert(0, "larger weights of the other classes (class_weight)")
     numbers = {name: each for name, each in settings.items() if isinstance(each, int | float)}
     tried += ["a smaller p"] if numbers.get("p", 2.0) > 2.0 else []
     tried += [f"another {name}" for name in _TUNED if name in numbers]
     warn_of_convergence(
-        f"The model predicts class {shown(label)} for every one of {len(codes)} rows it was "
-        f"tried on, of those it has learned from; {others} have another. If rows are dense, "
-        "bring the features to a common scale around 0 (StandardScaler); else try "
-        f"{', '.join(tried)}."
+        f"The model predicts class {shown(label)} for each of a sample of {len(codes)} training "
+        f"rows, of which {others} have another class. If rows are dense, scale the features "
+        f"(StandardScaler). Otherwise try {', '.join(tried)}."
     )
