@@ -292,7 +292,7 @@ def test_constant_prediction_on_training_rows_warns(tmp_path):
     X[y, :5] *= 1.5
     collapse = {"algo": "alma", "p": 7, "alpha": 0.5, "random_state": 0}
     words = (
-        "predicts class (True|1) for each of a sample of 60 training rows, of which 20 have another "
+        "predicts class (True|1) for each of a sample of 60 training rows, of which 20 have "
         r".* larger weights of the other classes \(class_weight\), more epochs, a smaller p, "
         "another alpha\\."
     )
@@ -309,7 +309,7 @@ def test_rare_late_class_of_a_file_is_part_of_the_selection(tmp_path):
     y = np.arange(20_000) >= 19_980
     dump_svmlight_file(X, y, str(tmp_path / "rows.svm"), zero_based=False)
     assert (tmp_path / "rows.svm").stat().st_size > 2 * BLOCK_BYTES
-    with pytest.warns(ConvergenceWarning, match="sample of 120 training rows, of which 20 have another"):
+    with pytest.warns(ConvergenceWarning, match="120 training rows, of which 20 have another"):
         fit_svmlight(tmp_path / "rows.svm", "arow", r=1e7, classes=[0, 1], shuffle=False)
 
 
