@@ -101,7 +101,7 @@ def check_options(options: TrainOptions) -> None:
     """Raise a UsageError for options that exclude or need each other."""
     if options.dictionary is not None and options.readable is None:
         raise click.UsageError(
-            "--dictionary names the features in the file of --readable. Pass --readable FILE, too."
+            "--dictionary needs --readable, whose file has the names. Pass --readable FILE, too."
         )
     if options.dask is None and options.mixing:
         raise click.UsageError(
@@ -111,7 +111,7 @@ def check_options(options: TrainOptions) -> None:
     alone = options.init_model, options.reading.n_jobs, options.batch
     for name, value in zip(("--init-model", "--n-jobs", "--batch"), alone, strict=True):
         if options.dask is not None and value:
-            raise click.UsageError(f"{name} excludes --dask. Leave one of the two out.")
+            raise click.UsageError(f"{name} can't be combined with --dask. Leave one of them out.")
     if options.init_model is None:
         return
     fixed = {
@@ -137,8 +137,8 @@ def job_of(options: TrainOptions) -> Job:
     once = [source.name for source in sources if not source.rereadable]
     if once and options.resume:
         raise click.UsageError(
-            f"{once[0]} can be read only once, and no run over it can be resumed. Name a file, or "
-            "leave --resume out."
+            f"{once[0]} can be read only once, so its run can't be resumed. Name a file, or leave "
+            "--resume out."
         )
     checkpoint = f"{options.output}.checkpoint" if sources and not once else None
     # The output may replace the model of --init-model, which is then trained further in place.
@@ -177,7 +177,9 @@ def _step_of(options: TrainOptions, kind: InputKind, step: Any, sources: list[So
             raise click.UsageError(f"{init} was not trained on cells. Leave --init-model out.")
         return step or _new_normalizer(options)
     if reading.zero_based != "auto" or options.n_features is not None:
-        raise click.UsageError("--zero-based and --n-features are for svmlight text, not texts.")
+        raise click.UsageError(
+            "--zero-based and --n-features need svmlight text, not texts. Leave them out."
+        )
     if init is None:
         return vectorizer_for(sources, options.hash_bits)
     if not hasattr(step, "n_features"):

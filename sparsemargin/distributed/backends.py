@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
+from itertools import count
 from operator import getitem
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
@@ -247,7 +248,7 @@ class DaskBackend:
                 for done in self._completed([*running, *more]):
                     self._raise_error_of(done, running)
                     done = [future for future in done if future in running]
-                    for future, result in zip(done, self.client.gather(done), strict=True):
+                    for future, result in zip(done, self._read(done), strict=True):
                         yield running.pop(future), result
             finally:
                 self.client.cancel(list(running))
@@ -257,7 +258,20 @@ class DaskBackend:
         with self._connected():
             for done in self._completed(handles):
                 self._raise_error_of(done, {})
-            return self.client.gather(handles)
+            return self._read(handles)
+
+    def _read(self, futures: Sequence[Future]) -> list[Any]:
+        """The results of completed calls. Those whose worker has died since are made again."""
+        for attempt in count():
+            try:
+                return self.client.gather(futures)
+            except imported_dask().distributed.KilledWorker:
+                if attempt == _RETRIES:
+                    raise
+                self._retry()
+                for done in self._completed(futures):
+                    self._raise_error_of(done, {})
+        raise AssertionError
 
     def _raise_error_of(self, done: Sequence[Future], shards: Mapping[Future, int]) -> None:
         """Raise the error of a call, which names the shard that it was for."""
@@ -346,7 +360,12 @@ class DaskBackend:
                 raise CancelledError
             with imported_dask().config.set(quiet):
                 yield
-        except (CancelledError, CommClosedError, TimeoutError) as error:
+        except (CancelledError, OSError) as error:
+            # Errors of files are OSErrors, too. A call that can't connect has a closed connection
+            # as its cause.
+            lost = CancelledError, CommClosedError, TimeoutError
+            if not isinstance(error, lost) and not isinstance(error.__cause__, CommClosedError):
+                raise
             raise LostScheduler(f"The Dask scheduler at {self.address} has gone away") from error
 
 
