@@ -329,6 +329,10 @@ def test_train_command_uses_a_cluster(command, paths, tmp_path):
     told = run(*command, "--algo", "alma", "--resume").stderr
     assert "has been trained for all 5 epochs" in told
     assert "Pass more --epochs" in told
+
+
+@long
+def test_train_command_says_that_no_epoch_is_left(command):
     command += ["--algo", "pnorm", "--epochs", "99"]
     run(*command)
     told = run(*command, "--resume").stderr
