@@ -148,8 +148,8 @@ def fit_svmlight(
         itself is not changed. None: training starts with a new model.
     n_jobs : int or None, default=None
         Number of threads that scan text while the calling thread reads and trains. With more than
-        two classes, as many threads share the training, half as many while text is scanned. None:
-        1 thread trains, and 1 scans, or 2 on at least three cores. The model does not depend on it.
+        two classes, half as many threads share the training. None: 1 thread trains, and 1 scans, or
+        2 on at least three cores. The model does not depend on it.
     verbose : int, default=0
         If not 0, the progress is printed to standard error.
     **params

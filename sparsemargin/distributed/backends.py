@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
-from itertools import count
 from operator import getitem
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
@@ -262,16 +261,17 @@ class DaskBackend:
 
     def _read(self, futures: Sequence[Future]) -> list[Any]:
         """The results of completed calls. Those whose worker has died since are made again."""
-        for attempt in count():
+        n_left = _RETRIES
+        while True:
             try:
                 return self.client.gather(futures)
             except imported_dask().distributed.KilledWorker:
-                if attempt == _RETRIES:
+                if not n_left:
                     raise
-                self._retry()
-                for done in self._completed(futures):
-                    self._raise_error_of(done, {})
-        raise AssertionError
+            n_left -= 1
+            self._retry()
+            for done in self._completed(futures):
+                self._raise_error_of(done, {})
 
     def _raise_error_of(self, done: Sequence[Future], shards: Mapping[Future, int]) -> None:
         """Raise the error of a call, which names the shard that it was for."""

@@ -147,7 +147,7 @@ class VectorEpoch(ShardEpoch):
         return scalars_of(self.space)
 
     def learned(self) -> list[Piece]:
-        """What has changed, for each slice."""
+        """The changes, for each slice."""
         space, after, ratio, gains = self.space, _theta_of(self.space), self._ratio(), None
         if space.adaptive:
             variances = space.of_vectors(space.variances)

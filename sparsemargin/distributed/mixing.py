@@ -112,7 +112,7 @@ class Mixture:
 
 @dataclass(frozen=True)
 class Update:
-    """What a client is told of an epoch, or of a part of it, on a shard."""
+    """The report of an epoch, or of a part of it, on a shard."""
 
     trials: int
     corrections: np.ndarray  # corrections in this part, shape (n_vectors,)

@@ -112,7 +112,7 @@ class Sums:
 
 @dataclass(frozen=True)
 class Piece:
-    """What a shard has changed in a slice. For all other keys, theta is multiplied by a ratio, and
+    """The changes of a shard in a slice. For all other keys, theta is multiplied by a ratio, and
     the sums are a factor times the weights without their scale."""
 
     keys: np.ndarray

@@ -208,7 +208,8 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
             after = self.classifier_.fitted
             if had_probabilities and not after.tells_probabilities:
                 warn_user(after.why_no_probabilities(type(self).__name__))
-            if len(getattr(self.vectorizer_, "terms_", range(_MOST_NAMES))) < _MOST_NAMES:
+            terms = getattr(self.vectorizer_, "terms_", None)
+            if terms is not None and len(terms) < _MOST_NAMES:
                 names_of_terms(self.vectorizer_, texts)
             return self
         vectorizer = self._named_vectorizer()

@@ -61,7 +61,7 @@ template <class K, class T> struct Changed : Keys<K> {
     const double *ratio = nullptr;
 };
 
-// What a shard has added to the precisions, and the sums of precisions times means.
+// The precisions that a shard has added, and its sums of precisions times means.
 template <class K, class T> struct Evidence : Keys<K> {
     const T *steps = nullptr, *gains = nullptr;
 };
