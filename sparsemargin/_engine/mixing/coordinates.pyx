@@ -16,6 +16,10 @@ cdef extern from "mixing/merge.hpp" namespace "sparsemargin" nogil:
     cppclass Valued[K, V](Keys[K]):
         const V* values
 
+    cppclass Prior[K, T](Keys[K]):
+        const T* means
+        const T* variances
+
     cppclass Changed[K, T](Keys[K]):
         const T* values
         const double* ratio
@@ -35,7 +39,7 @@ cdef extern from "mixing/merge.hpp" namespace "sparsemargin" nogil:
     int64_t merge_means "sparsemargin::merge_values"[K, T](
         Valued[K, double], Valued[K, T], vector[Changed[K, T]]&, int64_t, const double*, double, K*, T*) except +
     int64_t merge_posteriors "sparsemargin::merge_evidence"[K, T](
-        Keys[K], const T*, const T*, vector[Evidence[K, T]]&, const double*, K*, T*, T*) except +
+        Prior[K, T], vector[Evidence[K, T]]&, const double*, K*, T*, T*) except +
     int64_t find_columns[K](const int64_t*, int64_t, int64_t, const K*, int64_t, int64_t*, int64_t*)
 
 
@@ -163,15 +167,13 @@ def merge_evidence(const index_t[::1] keys, const state_t[::1] means, const stat
     """
     cdef vector[Evidence[index_t, state_t]] evidence
     cdef Evidence[index_t, state_t] one
-    cdef Keys[index_t] held
+    cdef Prior[index_t, state_t] prior
     cdef const index_t[::1] some
     cdef const state_t[::1] steps, gains
-    cdef const state_t* of_means = NULL
-    cdef const state_t* of_variances = NULL
     cdef Py_ssize_t most = len(keys)
-    held.n = len(keys)
+    prior.n = len(keys)
     if len(keys):
-        held.keys, of_means, of_variances = &keys[0], &means[0], &variances[0]
+        prior.keys, prior.means, prior.variances = &keys[0], &means[0], &variances[0]
     for some, steps, gains in shards:
         if len(some):
             one.keys, one.n, one.steps, one.gains = &some[0], len(some), &steps[0], &gains[0]
@@ -182,8 +184,8 @@ def merge_evidence(const index_t[::1] keys, const state_t[::1] means, const stat
     cdef index_t[::1] out_keys = new_keys
     cdef state_t[::1] out_means = new_means, out_variances = new_variances
     with nogil:
-        most = merge_posteriors(held, of_means, of_variances, evidence, &tempered[0],
-                                &out_keys[0], &out_means[0], &out_variances[0])
+        most = merge_posteriors(prior, evidence, &tempered[0], &out_keys[0], &out_means[0],
+                                &out_variances[0])
     return of_size(new_keys, most), of_size(new_means, most), of_size(new_variances, most)
 
 

@@ -55,6 +55,11 @@ template <class K, class V> struct Valued : Keys<K> {
     const V *values = nullptr;
 };
 
+// A prior: a mean and a variance for each key.
+template <class K, class T> struct Prior : Keys<K> {
+    const T *means = nullptr, *variances = nullptr;
+};
+
 // The values of a shard. All other values of it are the started ones, times a ratio by vector.
 template <class K, class T> struct Changed : Keys<K> {
     const T *values = nullptr;
@@ -131,9 +136,8 @@ int64_t merge_values(Valued<K, double> started, Valued<K, T> carried,
 // The product of the shards' posteriors, where tempered[n] weights the evidence of n shards. A
 // variance of 0 stands for 1. Returns the number of keys written.
 template <class K, class T>
-int64_t merge_evidence(Keys<K> held, const T *means, const T *variances,
-                       std::vector<Evidence<K, T>> &shards, const double *tempered, K *keys,
-                       T *new_means, T *new_variances) {
+int64_t merge_evidence(Prior<K, T> prior, std::vector<Evidence<K, T>> &shards,
+                       const double *tempered, K *keys, T *new_means, T *new_variances) {
     struct Sum {
         double steps, gains;
         T mean, variance;
@@ -143,9 +147,10 @@ int64_t merge_evidence(Keys<K> held, const T *means, const T *variances,
     Sum *const at = sums.data();
     int64_t n = 0;
     sweep<K>(
-        shards, [&] { return held.next(); },
+        shards, [&] { return prior.next(); },
         [&](int64_t first, uint64_t *marks) {
-            held.use(first, marks, [=](int64_t i, int64_t place) {
+            const T *const means = prior.means, *const variances = prior.variances;
+            prior.use(first, marks, [=](int64_t i, int64_t place) {
                 at[place].mean = means[i];
                 at[place].variance = variances[i];
             });
