@@ -50,7 +50,7 @@ Examples:
 
 \b
 Exit codes: 0 success; 1 error in a file or a model; 2 wrong usage;
-130 Ctrl-C; 143 SIGTERM; 129 SIGHUP.
+130 Ctrl-C; 143 SIGTERM; 129 SIGHUP; 141 the reader of a pipe closed it.
 SPARSEMARGIN_TRACEBACK=1 shows the Python traceback of an error.
 
 \b

@@ -70,9 +70,11 @@ def test_examples_of_the_pages(page, tmp_path, monkeypatch):
     assert outcome.attempted == page.read_text().count("\n>>> ")
 
 
-def test_documentation_has_at_most_30000_words():
-    # Words are counted as by `wc -w`, including numbers, code and the lines of tables.
-    assert sum(len(page.read_text().split()) for page in PAGES) <= 30_000
+def test_documentation_has_at_most_26000_words():
+    # Words are counted as by `wc -w`, including numbers, code and the lines of tables. The page of
+    # the public API is left out, because docs/_ext/public_api.py makes it from the docstrings.
+    pages = [page for page in PAGES if DOCS in page.parents]
+    assert sum(len(page.read_text().split()) for page in pages) <= 26_000
     assert len((ROOT / "README.md").read_text().splitlines()) <= 120
 
 
