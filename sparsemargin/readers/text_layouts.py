@@ -81,10 +81,13 @@ def layout_of_tsv(text: bytes, how: DocumentForm) -> Layout | None:
         return None
     record = _first_record(text[:_LONGEST_NAMES])
     names = _names(record, "\t")
-    is_label = not (how.labelled or how.keep) and word_of(names[0]) in (how.classes or ())
+    # Lines that are no table are read literally, so that the quotes of a label belong to it.
+    literal = record.decode(errors="replace").partition("\t")[0].strip(" ")
+    labels = {word_of(names[0]), word_of(literal)}.intersection(how.classes or ())
+    is_label = bool(labels) and not (how.labelled or how.keep)
     if set(how.columns) <= set(names) and not is_label:
         return Layout("\t", names)
-    lower = {name.lower() for name in names}
+    lower = {name.strip().lower() for name in names}
     given = {*how.texts, how.label} - {"text", "label"}
     known = _LABEL_NAMES | _TEXT_NAMES | _OTHER_NAMES
     are_names = lower & _TEXT_NAMES and len(names) > 1 and (lower & _LABEL_NAMES or lower <= known)
