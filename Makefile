@@ -76,5 +76,5 @@ $(VENV)/equipped: $(VENV)/installed
 	@touch $@
 
 clean: ## delete the environment and everything that was compiled or generated
-	rm -rf $(VENV) build *.egg-info docs/_build docs/api/generated docs/gallery docs/notebooks docs/pictures
+	rm -rf $(VENV) build *.egg-info docs/_build docs/api/generated docs/gallery docs/notebooks
 	find sparsemargin/_engine \( -name '*.so' -o -name '*.cpp' -o -name _cyutility.c \) -delete

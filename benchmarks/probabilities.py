@@ -252,9 +252,9 @@ def draw_pictures(folder: Path) -> None:
                 told = model.predict_proba(X[6000:])[:, 1]
                 share, mean = calibration_curve(y[6000:] == 1, told, n_bins=10)
                 axes.plot(mean, share, label=name, **line_style(axes, 1, {"marker": "o"}))
-            axes.set(xlabel="probability told", ylabel="share of the rows of that class")
+            axes.set(xlabel="predicted probability", ylabel="share of the rows of that class")
             axes.legend()
-            figure.savefig(folder / f"calibration-{ground}.svg")
+            figure.savefig(folder / f"calibration-{ground}.svg", metadata={"Date": None})
 
 
 if __name__ == "__main__":

@@ -320,7 +320,7 @@ def draw_pictures(folder: Path) -> None:
     figures = figures_of(FIGURES)
     for ground in ("light", "dark"):
         with theme(ground):
-            _draw(figures).savefig(folder / f"scale-{ground}.svg")
+            _draw(figures).savefig(folder / f"scale-{ground}.svg", metadata={"Date": None})
 
 
 def _draw(figures: dict[str, Any]) -> Figure:

@@ -142,7 +142,7 @@ def draw_pictures(folder: Path) -> None:
     entries = json.loads(EXTRACT.read_text())["tables"]["claims"]["entries"]
     for ground in ("light", "dark"):
         with theme(ground):
-            _draw(entries).savefig(folder / f"claims-{ground}.svg")
+            _draw(entries).savefig(folder / f"claims-{ground}.svg", metadata={"Date": None})
 
 
 def _draw(entries: list[Entry]) -> Figure:

@@ -218,6 +218,13 @@ SMALL = {
     "polarity": "film reviews", "languages": "17 languages",
 }  # fmt: skip
 OURS = "fit_text"
+# Points from a mark of the chart to its name, for names that would overlap to the right of it.
+PLACES = {
+    "fit_text, words alone": ((-6, 9), "left"),
+    "LinearSVC(), words and pairs": ((0, 8), "center"),
+    "LinearSVC(), words and pairs, tuned": ((0, -17), "center"),
+    "sparsemargin.text, LinearSVC(), words and pairs": ((0, -29), "center"),
+}
 #: Rows of the first table only.
 OUTDONE = (
     "fit_text, words alone", "LinearSVC()", "LinearSVC(), words and pairs, tuned",
@@ -266,21 +273,17 @@ def draw(figures):
     figure = Figure(figsize=(7.2, 3.2), layout="constrained")
     axes = figure.subplots()
     contestants = figures[LARGE]
-    close = 0.06 * np.ptp([each["error"] for each in contestants.values()])
     for name, figure_of in contestants.items():
         error, seconds = figure_of["error"], figure_of["seconds"]
         ours = name.startswith(OURS)
         look = {"marker": "D", "color": "C0"} if ours else {"marker": "o", "color": "C6"}
         library = "sparsemargin" if ours else "scikit-learn: TfidfVectorizer(), then ..."
         axes.plot(seconds, error, linestyle="", markersize=10 if ours else 8, label=library, **look)
-        # The name stands to the left if there is another mark to the right.
-        left = any(
-            abs(each["error"] - error) < close and each["seconds"] > seconds
-            for each in contestants.values()
-        )
+        place, aligned = PLACES.get(name, ((9, -3.5), "left"))
+        shown = name.replace("text, ", "text,\n") if place[1] < -20 else name
         axes.annotate(
-            name, (seconds, error), (-9 if left else 9, -3.5), textcoords="offset points",
-            ha="right" if left else "left", weight="bold" if ours else "normal", fontsize=9.5,
+            shown, (seconds, error), place, textcoords="offset points", ha=aligned,
+            weight="bold" if ours else "normal", fontsize=9.5,
         ).set_in_layout(False)  # fmt: skip
     scale_log(axes)
     axes.margins(0.08, 0.12)

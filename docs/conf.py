@@ -2,18 +2,15 @@
 
 import shutil
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import sparsemargin
 
 DOCS = Path(__file__).parent
 EXAMPLES = DOCS.parent / "examples"
-BENCHMARKS = DOCS.parent / "benchmarks"
 NOTEBOOKS = DOCS / "notebooks"
-PICTURES = DOCS / "pictures"
 
-sys.path += [str(DOCS / "_ext"), str(BENCHMARKS), str(DOCS.parent)]
+sys.path += [str(DOCS / "_ext"), str(DOCS.parent)]
 
 project = "sparsemargin"
 author = "The sparsemargin developers"
@@ -31,7 +28,9 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
     "command_help",
+    "dark_twins",
     "public_members",
+    "site_only",
     "trimmed_blocks",
 ]
 exclude_patterns = ["_build", "**/.ipynb_checkpoints", "gallery/*.ipynb", "gallery/*.py"]
@@ -53,12 +52,6 @@ myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 # The offline copy is MathJax 3, which needs no telling which elements hold mathematics.
 myst_update_mathjax = False
-
-# Drawn from the figures that the benchmarks keep, or from models fitted here.
-shutil.rmtree(PICTURES, ignore_errors=True)
-PICTURES.mkdir()
-for _subject in ("scale", "tables", "probabilities"):
-    import_module(_subject).draw_pictures(PICTURES)
 
 # Notebooks lie in examples/; Sphinx reads only what is below docs/.
 shutil.rmtree(NOTEBOOKS, ignore_errors=True)
@@ -89,6 +82,8 @@ copybutton_prompt_is_regexp = True
 
 html_theme = "pydata_sphinx_theme"
 html_title = "sparsemargin"
+# Without it, the theme reports an invalid mode on the first visit.
+html_context = {"default_mode": "auto"}
 html_static_path = ["_static"]
 html_css_files = ["sparsemargin.css"]
 html_show_sourcelink = False

@@ -39,7 +39,7 @@ OF_A_WHEEL = ("METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICEN
 # What work leaves behind in a developer's folder, and no distribution may take along.
 LEFT_BEHIND = (
     ".hypothesis/left", ".venv/left.py", "build/left.txt", "datasets/left.svm.bz2",
-    "docs/_build/left.md", "docs/gallery/left.rst", "docs/pictures/left.svg",
+    "docs/_build/left.md", "docs/gallery/left.rst",
     "fuzz/__pycache__/left.cpython-311.pyc", "papers/__pycache__/left.cpython-311.pyc",
     "results/left.json", "wheelhouse/left.whl", "tests/__pycache__/left.cpython-311.pyc",
     f"{PACKAGE}/__pycache__/left.cpython-311.pyc", f"{PACKAGE}/_engine/_left.cpp",

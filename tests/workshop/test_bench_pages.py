@@ -4,10 +4,12 @@ import json
 import os
 import re
 import sys
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 import markdown_tables
@@ -67,8 +69,8 @@ def test_pages_have_the_tables_of_the_stored_figures(tmp_path):
         folder.mkdir()
         for module in modules:
             module.draw_pictures(folder)
-        drawn = sorted(f"/pictures/{path.name}" for path in folder.glob("*.svg"))
-        assert sorted(re.findall(r"\{image\} (/pictures\S+)", page.read_text())) == drawn
+        drawn = {path.name for path in folder.glob("*-light.svg")}
+        assert {*re.findall(r"\]\(\.\./_static/(\S+\.svg)\)", page.read_text())} == drawn
     scale.write(tmp_path / "scale.json", parts := scale.read(scale.FIGURES))
     assert scale.read(tmp_path / "scale.json") == parts
     kept, written = (path.read_text() for path in (scale.FIGURES, tmp_path / "scale.json"))
@@ -99,6 +101,20 @@ def test_headline_agrees_with_the_stored_figures():
         f"takes {ratio:.1f} times as long"
         in (tables.PERFORMANCE.parents[1] / "index.md").read_text()
     )
+
+
+def test_names_on_the_chart_of_texts_neither_overlap_nor_leave_it():
+    figure = texts.draw(json.loads(texts.FIGURES.read_text())["sets"])
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    figure.draw(renderer)
+    (axes,) = figure.axes
+    boxes = [name.get_window_extent(renderer) for name in axes.texts]
+    assert len(boxes) == len(axes.lines) > 1
+    assert not any(a.overlaps(b) for a, b in combinations(boxes, 2))
+    left, right = axes.bbox.x0, figure.bbox.x1
+    assert all(left < box.x0 and box.x1 < right for box in boxes)
+    marks = [line.get_window_extent(renderer) for line in axes.lines]
+    assert not any(name.overlaps(mark) for name in boxes for mark in marks)
 
 
 def test_chart_and_table_of_texts_match_the_figures(tmp_path, monkeypatch):

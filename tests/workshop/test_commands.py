@@ -16,7 +16,7 @@ PAGES = [path for name in ("*.md", "*/*.md", "docs/*/*.md") for path in sorted(R
 # Copies of the tree, such as the sanitized one, have no hidden files.
 NAMING = [ROOT / "Makefile", *ROOT.glob(".ci/run"), *WORKFLOWS, *SCRIPTS, *PAGES]
 GENERATED = re.compile(
-    r"docs/(_build|gallery|notebooks|pictures|api/generated)\b|sparsemargin/_engine/planted"
+    r"docs/(_build|gallery|notebooks|api/generated)\b|sparsemargin/_engine/planted"
 )
 FOLDERS = "benchmarks|datasets|docs|examples|fuzz|papers|sparsemargin|tests"
 # A path may end in a pattern such as `*.hpp`.

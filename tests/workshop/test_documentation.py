@@ -133,10 +133,37 @@ def test_page_of_the_public_api_is_up_to_date():
         assert re.findall(r"^\| `(\w+)`", section, flags=re.MULTILINE) == sorted(public)
 
 
-@pytest.mark.parametrize("name", ["exactness", "contributing", "algorithms/index", "api/index"])
-def test_pages_read_on_the_hosting_have_no_sphinx_roles(name):
-    text = (DOCS / f"{name}.md").read_text(encoding="utf-8")
-    assert not re.findall(r"\{(?:func|class|mod|meth|attr|image)\}", text)
+def linked_from_the_readme():
+    """The pages linked from the README, which are read where the project is hosted."""
+    targets = re.findall(r"\]\(([^)#:]+\.md)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    return sorted({*targets, "docs/api/index.md"})
+
+
+@pytest.mark.parametrize("name", linked_from_the_readme())
+def test_pages_linked_from_the_readme_are_plain_markdown(name):
+    text = (ROOT / name).read_text(encoding="utf-8")
+    # Comments are invisible on the hosting; the site reads those that begin with "site only".
+    shown = re.sub(r"^<!-- .*?-->$", "", text, flags=re.DOTALL | re.MULTILINE)
+    assert not re.findall(r"\{[\w-]+\}`\w|^(?:```|:::)\{.*|^\(\S+\)=$", shown, flags=re.MULTILINE)
+
+
+@of_each_page
+def test_charts_of_the_pages_are_light_and_dark(page):
+    text = page.read_text(encoding="utf-8")
+    for name in re.findall(r"docs/_static/\S+?\.svg|(?<=\]\()[^)\s]+\.svg", text):
+        assert name.endswith(("-light.svg", "-dark.svg"))
+        for ground in ("light", "dark"):
+            assert (page.parent / re.sub(r"\w+(?=\.svg)", ground, name)).exists()
+
+
+def test_the_site_needs_no_network_when_it_is_read():
+    text = (DOCS / "conf.py").read_text(encoding="utf-8")
+    # Without this extension, formulas load MathJax from a server.
+    assert '"sphinx-mathjax-offline"' in text
+    assert "mathjax_path" not in text
+    loaded = r"!\[[^]]*\]\(\w+:|(?:src|srcset)=\"\w+:|url\(['\"]?\w+:|@import"
+    for file in [*PAGES, *DOCS.glob("_static/*")]:
+        assert not re.findall(loaded, file.read_text(encoding="utf-8")), file
 
 
 @pytest.mark.parametrize("name", sorted({learner.classifier for learner, _ in ALGORITHMS.values()}))
