@@ -42,7 +42,7 @@ def from_files() -> None:
     with TemporaryDirectory() as folder, lowered({THREADS}), ExitStack() as stack:
         for name, value in (
             ("files.sources.BLOCK_BYTES", 500),
-            ("readers.texts._ENOUGH_CHARACTERS", 1),
+            ("readers.texts.ENOUGH_CHARACTERS", 1),
         ):
             stack.enter_context(patch(f"sparsemargin.{name}", value))
         path = Path(folder, "texts.tsv")

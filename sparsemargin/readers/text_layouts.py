@@ -82,8 +82,8 @@ def layout_of_tsv(text: bytes, how: DocumentForm) -> Layout | None:
     record = _first_record(text[:_LONGEST_NAMES])
     names = _names(record, "\t")
     # Lines that are no table are read literally, so that the quotes of a label belong to it.
-    literal = record.decode(errors="replace").partition("\t")[0].strip(" ")
-    labels = {word_of(names[0]), word_of(literal)}.intersection(how.classes or ())
+    first = {names[0], _decoded(record).partition("\t")[0]}
+    labels = {word_of(each.strip(" ")) for each in first}.intersection(how.classes or ())
     is_label = bool(labels) and not (how.labelled or how.keep)
     if set(how.columns) <= set(names) and not is_label:
         return Layout("\t", names)
@@ -139,9 +139,14 @@ def _first_record(text: bytes) -> bytes:
     return found[0]
 
 
+def _decoded(record: bytes) -> str:
+    # Empty lines may precede a byte order mark.
+    return record.decode("utf-8-sig", "replace")
+
+
 def _names(record: bytes, delimiter: str) -> list[str]:
     """Return the fields of the first line."""
-    text = record.decode(errors="replace")
+    text = _decoded(record)
     try:
         return next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [""])
     except csv.Error:  # a field is too long for a name

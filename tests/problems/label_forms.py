@@ -106,7 +106,10 @@ def _pyarrow(values, chunked=False):
 def _polars(values):
     import polars
 
-    return polars.Series(values)
+    try:
+        return polars.Series(values)
+    except polars.exceptions.PanicException as error:  # polars takes no Decimal("NaN")
+        raise ValueError from error
 
 
 #: What labels may come in, by name; some raise where they can't hold the values.

@@ -63,8 +63,9 @@ def test_commands_agree_on_the_rows_of_random_tables(tmp_path, seed):
 @pytest.mark.parametrize("quote", ["", '"'])
 @pytest.mark.parametrize("name", ["label", "mood"])
 @pytest.mark.parametrize("space", ["", " "])
-def test_commands_agree_on_headers_with_spaces_and_quotes(tmp_path, name, space, quote):
-    header = f"{quote}{name}{quote}{space}\t{quote}text{quote}\n"
+@pytest.mark.parametrize("before", ["", "\n\ufeff"])
+def test_commands_agree_on_unusual_headers(tmp_path, before, name, space, quote):
+    header = f"{before}{quote}{name}{quote}{space}\t{quote}text{quote}\n"
     content = f'{header}"c d"\t"1.5"\n"7"\t""""\n'.encode()
     table = Table(".tsv", content, [], [], {"text": "text", "label": "label"})
     outcome = check_table(tmp_path / "a.tsv", table, sound=False)
