@@ -243,12 +243,13 @@ def cells_of(adata: Any, layer: str | None = None, var: str | None = None) -> Ce
         cells.obs = _pandas_frame(adata.obs)
         return cells
     X, frame = adata.X, adata.var
-    if layer is not None and layer in adata.layers:
+    layers = [name for name in adata.layers if name is not None]  # None is X in anndata 0.13
+    if layer is not None and layer in layers:
         X = adata.layers[layer]
     elif layer == "raw" and adata.raw is not None:
         X, frame = adata.raw.X, adata.raw.var
     elif layer is not None:
-        raise _no_layer("The AnnData", layer, list(adata.layers))
+        raise _no_layer("The AnnData", layer, layers)
     if X is None:
         raise ValueError("The AnnData has no X. Name one of its layers: layer=NAME.")
     parts = X, None, None
@@ -260,7 +261,7 @@ def cells_of(adata: Any, layer: str | None = None, var: str | None = None) -> Ce
     return Cells(
         "The AnnData", frame.index if var is None else frame[var], np.asarray(adata.obs_names),
         *parts, _pandas_frame(adata.obs), genes, genes_among(genes, FEATURE_TYPES),
-        layers=(*adata.layers, *["raw"] * (adata.raw is not None)),
+        layers=(*layers, *["raw"] * (adata.raw is not None)),
     )  # fmt: skip
 
 
