@@ -360,7 +360,7 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
         """Return the texts, labels and weights without the rows that are left out."""
         label = y if isinstance(y, str) else getattr(y, "name", None)
         texts, kept = texts_in(X, self.text, self.missing, label=label, warn=True)
-        y = labels_in(X, y)
+        y = labels_in(X, y, kept)
         if not len(texts):
             raise ValueError("X has no texts. Pass at least one.")
         check_lengths(texts, y=y, sample_weight=sample_weight)

@@ -28,10 +28,7 @@ from sparsemargin.models.inputs.label_table import (
     number_of,
     word_of,
 )
-from sparsemargin.models.inputs.label_values import (
-    label_array,
-    unwrapped,
-)
+from sparsemargin.models.inputs.label_values import label_array, unwrapped
 from sparsemargin.models.inputs.label_values import label_text as label_text
 from sparsemargin.models.inputs.multilabel_targets import (
     MultilabelTargets,
@@ -294,7 +291,8 @@ def given_encoder(classes: Any, positive: Any, many: bool) -> LabelEncoder | Non
     ):
         # Doubles can't represent some of these integers, so they become strings, as in files.
         labels = labels.astype(np.str_)
-    as_in_files = labels.astype(np.str_ if labels.dtype.kind == "U" else np.float64)
+    types = {"U": np.str_, "f": np.float64}
+    as_in_files = labels.astype(types.get(labels.dtype.kind, np.int64))
     return encoder_of(as_in_files, "classes", many)
 
 
