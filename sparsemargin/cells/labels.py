@@ -67,6 +67,19 @@ def labels_of(cells: list[Cells], label: Any) -> tuple[list[np.ndarray], np.ndar
     return [at[codes] for at, (codes, _) in zip(places, found, strict=True)], classes
 
 
+def types_of(cells: list[Cells], label: Any) -> np.ndarray:
+    """Return the class of each cell, shape (n_cells,). Cells that are not in a table of labels
+    raise a ValueError. See `labels_of`."""
+    codes, classes = labels_of(cells, label)
+    found = np.concatenate(codes)
+    if n_missing := np.count_nonzero(found < 0):
+        raise ValueError(
+            f"{n_missing:,} of {len(found):,} cells are not in the table of labels. Add them, or "
+            "leave them out of X."
+        )
+    return classes[found]
+
+
 def _plain_labels(
     name: str, codes: np.ndarray, values: np.ndarray
 ) -> tuple[np.ndarray, list[str | bool | int | float]]:

@@ -14,7 +14,7 @@ from sparsemargin._engine.state import fields, flag, part, real, require
 from sparsemargin.models.fitted.outputs import codes_of, confidence_of, rejection
 from sparsemargin.models.inputs.labels import label_text
 from sparsemargin.models.learner import Learner
-from sparsemargin.models.pipelines import parts_of
+from sparsemargin.models.pipelines import labels_for, parts_of
 
 # The values of model files, and their checks.
 _SCHEMA = {
@@ -81,14 +81,15 @@ class Rejector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.max_error = max_error
         self.unknown = unknown
 
-    def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
+    def fit(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
         """Fit the classifier and find the threshold.
 
         Parameters
         ----------
-        X : {sparse matrix, array-like} of shape (n_samples, n_features), or input of the pipeline
+        X : {sparse matrix, array-like} of shape (n_samples, n_features), or input of the estimator
         y : array-like of shape (n_samples,)
-            Class labels.
+            Class labels, as for `fit` of the estimator: a `TextClassifier` also takes the name of a
+            column, a `CellClassifier` also None.
         **fit_params
             Arguments such as `sample_weight`, passed to `fit` of the estimator.
 
@@ -126,6 +127,16 @@ class Rejector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         codes, confidence = self._answers(X)
         answers = np.append(self.classes_, self.unknown_)
         return answers[np.where(confidence < self.threshold_, len(self.classes_), codes)]
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the accuracy, where rejected rows count as errors. `X` and `y` are as for `fit`."""
+        check_is_fitted(self)
+        return float(super().score(X, self.labels_of(X, y), sample_weight))
+
+    def labels_of(self, X: Any, y: Any) -> Any:
+        """Return the labels of `X` that `y` names, or `y` itself, as `fit` of the estimator finds
+        them."""
+        return labels_for(_thawed(self.estimator_), X, y)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the outputs of the classifier, shape (n_samples,) for two classes, otherwise

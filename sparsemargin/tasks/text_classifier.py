@@ -318,7 +318,11 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy. `y` may name a column of the table, as in `fit`."""
         rows = self._rows(X)
-        return self.classifier_.score(rows, labels_in(X, y), sample_weight)
+        return self.classifier_.score(rows, self.labels_of(X, y), sample_weight)
+
+    def labels_of(self, X: Any, y: Any) -> Any:
+        """Return the labels: those of a column of the table if `y` is its name, otherwise `y`."""
+        return labels_in(X, y)
 
     def check_restored(self, first: Any) -> None:
         columns_named(self.text)
