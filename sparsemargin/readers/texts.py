@@ -304,4 +304,5 @@ class DocumentCorpus(Corpus):
             X.data, X.indices, X.indptr, codes, start,
             lowest=int(X.indices.min(initial=0)), highest=int(X.indices.max(initial=-1)),
             consumed=consumed, origin=documents.origin, kept=documents.parsed.kept,
+            texts=texts,
         )  # fmt: skip
