@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -153,10 +152,8 @@ def name_columns(vectorizer: Any, texts: list[str]) -> None:
     """Name the hashed columns of a vectorizer by the terms of some texts, in addition to the names
     that it has."""
     known = getattr(vectorizer, "terms_", {})
-    vectorizer.terms_ = {}
     every, sizes = sizes_of(texts)
-    with suppress(ValueError):  # there are no words
-        vectorizer.remember_terms(texts[:: 1 + every * sum(sizes) // ENOUGH_CHARACTERS])
+    vectorizer.remember_terms(texts[:: 1 + every * sum(sizes) // ENOUGH_CHARACTERS])
     vectorizer.terms_ = {**vectorizer.terms_, **known}
 
 

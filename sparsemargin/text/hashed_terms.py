@@ -1,7 +1,6 @@
 """Names of hashed columns, and their terms in one block of memory, as in model files."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from copy import copy
 from typing import Any
 
@@ -83,7 +82,4 @@ class NamedColumns:
     def names_in(self, texts: Sequence[str]) -> Sequence[str]:
         """Return the names of columns by the terms of these texts. Other columns have a number."""
         vectorizer: Any = copy(self)
-        vectorizer.terms_ = {}
-        with suppress(ValueError):  # there are no words
-            vectorizer.remember_terms(texts)
-        return vectorizer.get_feature_names_out()  # type: ignore[no-any-return]
+        return vectorizer.remember_terms(texts).get_feature_names_out()  # type: ignore[no-any-return]

@@ -402,9 +402,14 @@ class HashingVectorizer(  # type: ignore[call-arg]
         -------
         self : object
         """
+        check_texts("texts", texts)
+        self.terms_: dict[int, str] = {}
         names = set(CountVectorizer().get_params()) & set(self.get_params()) - {"binary", "dtype"}
         counter = CountVectorizer(**{name: getattr(self, name) for name in names})
-        counts = np.asarray(counter.fit_transform(texts).sum(axis=0)).ravel()
+        try:
+            counts = np.asarray(counter.fit_transform(texts).sum(axis=0)).ravel()
+        except ValueError:  # there are no terms
+            return self
         frequent = np.argsort(counts, kind="stable")[-most:]
         terms = counter.get_feature_names_out()[frequent].tolist()
         self.terms_ = {abs(murmurhash3_32(term)) % self.n_features: term for term in terms}

@@ -34,7 +34,10 @@ class Rejection(NamedTuple):
         """Return the values in a file. Invalid ones raise a ValueError."""
         known, unknown = fields(values, _SCHEMA), part(values, "unknown")
         unknown = unknown.item() if isinstance(unknown, np.generic) else unknown
-        return cls(*known.values(), unknown, label_unlike(classes, unknown))
+        return cls(
+            known["max_error"], known["threshold_"], known["share_"], known["frozen"], unknown,
+            label_unlike(classes, unknown),
+        )  # fmt: skip
 
 
 def label_unlike(classes: np.ndarray, unknown: Any) -> Any:

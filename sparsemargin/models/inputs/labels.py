@@ -291,8 +291,8 @@ def given_encoder(classes: Any, positive: Any, many: bool) -> LabelEncoder | Non
     ):
         # Doubles can't represent some of these integers, so they become strings, as in files.
         labels = labels.astype(np.str_)
-    types = {"U": np.str_, "f": np.float64}
-    as_in_files = labels.astype(types.get(labels.dtype.kind, np.int64))
+    # Truth values become 0 and 1.
+    as_in_files = labels if labels.dtype.kind in "Uf" else labels.astype(np.int64)
     return encoder_of(as_in_files, "classes", many)
 
 
