@@ -291,9 +291,9 @@ def given_encoder(classes: Any, positive: Any, many: bool) -> LabelEncoder | Non
     ):
         # Doubles can't represent some of these integers, so they become strings, as in files.
         labels = labels.astype(np.str_)
-    # Truth values become 0 and 1.
-    as_in_files = labels if labels.dtype.kind in "Uf" else labels.astype(np.int64)
-    return encoder_of(as_in_files, "classes", many)
+    if labels.dtype.kind != "U":  # truth values become 0 and 1, as in files of numbers
+        labels = labels.astype(np.float64 if labels.dtype.kind == "f" else np.int64)
+    return encoder_of(labels, "classes", many)
 
 
 def encoder_of(labels: np.ndarray, names: str, many: bool) -> LabelEncoder:
