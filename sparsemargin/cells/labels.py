@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from sparsemargin.models.inputs.label_values import (
 )
 from sparsemargin.models.inputs.labels import label_text
 from sparsemargin.readers.cell_files import Cells
-from sparsemargin.readers.label_tables import MISSING_LABELS, table_of
+from sparsemargin.readers.label_tables import MISSING_LABELS, named_table, table_of
 
 # Least shares of matching barcodes, relative to the smaller of the numbers of cells and of barcodes
 # in the table. A share below `_FEW` is a warning. A share up to `_BY_CHANCE` is an error, because
@@ -45,7 +46,7 @@ def labels_of(cells: list[Cells], label: Any) -> tuple[list[np.ndarray], np.ndar
     """Return the codes of the labels of the cells, one array for each file, and the classes.
 
     `label` is a column of `obs`, or a table that `table_of` accepts. Codes are indices into the
-    sorted classes, or -1 for cells without a label. Classes are float64 or str. A ValueError is
+    sorted classes, or -1 for cells without a label. Classes are int64 or str. A ValueError is
     raised if there is no such column or table, if a value of the column is missing or can't be a
     label, or if almost no cell is in the table.
     """
@@ -58,12 +59,25 @@ def labels_of(cells: list[Cells], label: Any) -> tuple[list[np.ndarray], np.ndar
         for _, values in found for value in values
     )  # fmt: skip
     texts = [list(map(label_text, values)) for _, values in found]
-    names = sorted({text for each in texts for text in each}, key=float if numeric else None)
-    classes = np.array(names, dtype=np.float64 if numeric else np.str_)
+    names = sorted({text for each in texts for text in each}, key=int if numeric else None)
+    classes = np.array(names, dtype=np.int64 if numeric else np.str_)
     LabelTable.of_classes(classes)  # raises an error if two classes are the same number
     code = {text: i for i, text in enumerate(names)}
     places = [np.array([*map(code.__getitem__, each), -1], np.int32) for each in texts]
     return [at[codes] for at, (codes, _) in zip(places, found, strict=True)], classes
+
+
+def types_of(cells: list[Cells], label: Any) -> np.ndarray:
+    """Return the class of each cell, shape (n_cells,). Cells that are not in a table of labels
+    raise a ValueError. See `labels_of`."""
+    codes, classes = labels_of(cells, label)
+    found = np.concatenate(codes)
+    if n_missing := np.count_nonzero(found < 0):
+        raise ValueError(
+            f"{n_missing:,} of {len(found):,} cells are not in the table of labels. Add them, or "
+            "leave them out of X."
+        )
+    return classes[found]
 
 
 def _plain_labels(
@@ -80,7 +94,7 @@ def _plain_labels(
                 f"{name}: label has a {type(value).__name__} for a cell: {quoted_value(value)} "
                 f"{error}."
             ) from None
-        if isinstance(labels[-1], int) and abs(labels[-1]) > LARGEST_EXACT:
+        if isinstance(labels[-1], int | float) and abs(labels[-1]) > LARGEST_EXACT:
             raise ValueError(
                 f"{name}: label has {value} for a cell, which a double can't hold exactly. Make "
                 "text of the labels: str(label)."
@@ -116,6 +130,12 @@ def _found(cells: list[Cells], label: Any) -> list[tuple[np.ndarray, np.ndarray]
         _check_matches("The files", np.concatenate(names), table, n_known, True)
     values = np.empty(len(table), object)
     values[:] = list(table.values())
+    if named_table(label) is not None:  # its labels are texts, and get types as in other files
+        occurs = np.unique(np.concatenate(codes))
+        occurs = occurs[occurs >= 0]
+        labels = LabelTable()
+        ids = labels.take(values[occurs], [nan] * len(occurs))
+        values[occurs] = labels.values()[ids].tolist()
     return [(each, values) for each in codes]
 
 

@@ -79,11 +79,17 @@ def command(
     row are predicted. Hamming loss is the share of wrong entries in the matrix of rows and labels.
     Labels that are not classes of the model affect only subset accuracy. --top-k is for these
     models.
+
+    For a saved Rejector, the figures are those of the classifier in it, and the number of rejected
+    rows, the coverage (share of the other rows) and the error of the other rows are printed, too.
     """
     sources = open_sources(files)
     check_apart(sources)
-    learner, opened, _ = opened_model(model, sources, ReadingOptions.of(reading))
-    evaluation = _open(learner, opened, positive, threshold=threshold, top_k=top_k)
+    learner, opened, _, rejection = opened_model(model, sources, ReadingOptions.of(reading))
+    how = {"threshold": threshold, "top_k": top_k}
+    if rejection is not None:
+        how["least"] = rejection.threshold
+    evaluation = _open(learner, opened, positive, **how)
     predictor = evaluation.predictor
     evaluation.run(watched(predictor.blocks(), predictor.corpus, block_of=attrgetter("block")))
     figures = {"model": model, **evaluation.figures()}
@@ -120,12 +126,15 @@ def _facts(figures: dict[str, Any]) -> dict[str, str]:
     shares = {
         "accuracy": "accuracy",
         "error": "error",
+        "coverage": "coverage",
+        "error of accepted rows": "accepted_error",
         "subset accuracy": "subset_accuracy",
         "Hamming loss": "hamming_loss",
     }
     return {
         "rows": f"{figures['rows']:,}",
         "mistakes": f"{figures['mistakes']:,}",
+        **({} if "rejected" not in figures else {"rejected": f"{figures['rejected']:,}"}),
         **{name: percent(figures[key]) for name, key in shares.items() if key in figures},
         **{name: f"{figures[key]:.4g}" for name, key in _OF_PROBABILITIES if key in figures},
     }

@@ -8,7 +8,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, Self
+from typing import Any, BinaryIO, Literal, NamedTuple, Self
 
 import click
 from click.core import ParameterSource
@@ -20,10 +20,11 @@ from sparsemargin.files.encodings import encoding_named
 from sparsemargin.files.kinds import KIND_NAMES, Kind, kind_of
 from sparsemargin.files.sources import STANDARD_INPUT, Source, open_sources
 from sparsemargin.models import Learner
+from sparsemargin.models.fitted.rejecting import Rejection
 from sparsemargin.readers.label_tables import named_table
 from sparsemargin.readers.reading import columns_of, threads_for
 from sparsemargin.readers.text_forms import DocumentForm
-from sparsemargin.saving.model_files import load_learner
+from sparsemargin.saving.model_files import load_learner, rejection_of
 from sparsemargin.saving.readable import read_dictionary
 from sparsemargin.streaming.predict import OpenCorpus, documents_of, svmlight_of
 
@@ -68,8 +69,9 @@ class ReadingOptions:
         """The options that only files of cells have."""
         return {name: getattr(self, name) for name in CELL_OPTIONS}
 
-    def as_model(self, settings: Mapping[str, Any]) -> Self:
-        """Return the options with the parameters of a model's estimator for those not given."""
+    def as_model(self, wrappers: Mapping[str, Mapping[str, Any]]) -> Self:
+        """Return the options with the parameters of a model's estimators for those not given."""
+        settings = {name: value for each in wrappers.values() for name, value in each.items()}
         text = settings.get("text") or ()
         text = (text,) if isinstance(text, str) else tuple(text)
         named = [settings.get(name) for name in ("missing", "layer", "var", "match")]
@@ -157,18 +159,24 @@ def check_model(model: str, sources: Sequence[Source]) -> None:
         )
 
 
+class OpenedModel(NamedTuple):
+    """The learner of a model, a function that opens files for it, the earlier steps (None if it is
+    not a pipeline), and the values of a Rejector around it (None if there is none)."""
+
+    learner: Learner
+    opened: OpenCorpus
+    before: Any
+    rejection: Rejection | None
+
+
 def opened_model(
     model: str, sources: list[Source], options: ReadingOptions, *,
     labelled: bool = True, has_labels: bool | None = None,
-    refused: Mapping[str, str] | None = None,
-) -> tuple[Learner, OpenCorpus, Any]:  # fmt: skip
-    """Return the learner of a model, a function that opens files for it, and the earlier steps.
-
-    The steps are None if the model is not a pipeline. `labelled` and `has_labels` are as for
-    `DocumentForm`, `refused` as for `load_learner`.
-    """
+) -> OpenedModel:  # fmt: skip
+    """Open a model for files. `labelled` and `has_labels` are as for `DocumentForm`."""
     check_model(model, sources)
-    learner, steps, settings = load_learner(model, refused=refused)
+    learner, steps, wrappers = load_learner(model)
+    rejection = rejection_of(model, learner, wrappers)
     step = None if steps is None else steps[-1]
     # A model of svmlight text reads all text files as svmlight text, regardless of their names.
     form = "svmlight" if step is None else options.format
@@ -187,19 +195,21 @@ def opened_model(
                 f"{model} was {trained}trained on cells, but {sources[0].name} {other} a file of "
                 "cells. Pass a model and files of the same kind."
             )
-        return learner, _cells_of(sources, step, options.as_model(settings), labelled), steps
+        opened = _cells_of(sources, step, options.as_model(wrappers), labelled)
+        return OpenedModel(learner, opened, steps, rejection)
     n_threads = threads_for(options.n_jobs)
     if step is None:
         zero_based = options.zero_based
         opened = svmlight_of(learner, sources, zero_based=zero_based, n_threads=n_threads)
-        return learner, opened, None
+        return OpenedModel(learner, opened, None, rejection)
     if kind == "svmlight":
         raise click.UsageError(
             f"{model} was trained on texts, and {sources[0].name} would be read as svmlight text. "
             "Pass --format, such as --format tsv."
         )
-    how = options.as_model(settings).document_form(labelled=labelled, has_labels=has_labels)
-    return learner, documents_of(learner, steps, sources, how, n_threads), steps
+    how = options.as_model(wrappers).document_form(labelled=labelled, has_labels=has_labels)
+    opened = documents_of(learner, steps, sources, how, n_threads)
+    return OpenedModel(learner, opened, steps, rejection)
 
 
 def _cells_of(

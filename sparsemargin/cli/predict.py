@@ -60,10 +60,6 @@ _BRIEF = {
 _LINE_ENDS = str.maketrans({"\n": "\\n", "\r": "\\r"})
 
 _UNKNOWN = b"unknown"
-_REFUSED = {
-    "Rejector": "Pass --reject, with the share of errors that it allows, to print unknown for the "
-    "rows that it rejects. Or predict in Python with load_model."
-}
 
 
 @make_command("predict", _EXAMPLES, _BRIEF)
@@ -105,7 +101,8 @@ def command(
     There is one line for each row, in order. For multilabel models, it contains all labels of the
     row, separated by commas, or nothing. With --top-k K, other models print the K most likely
     labels in the same way. Labels in the files are ignored and may be missing. An empty line of a
-    file of texts is an empty text. Features unknown to the model have no effect.
+    file of texts is an empty text. Features unknown to the model have no effect. A saved Rejector
+    rejects rows as in Python, unless --reject, --explain, --threshold or --top-k is given.
     """
     if scores + proba + bool(n_explained) > 1:
         raise click.UsageError(
@@ -119,15 +116,16 @@ def command(
         )
     sources = open_sources(files)
     check_apart(sources)
-    # A Rejector's predictions are those of the model in it only if the command rejects rows, or
-    # prints something else than predictions.
-    others = (max_error, n_explained, threshold, top_k)
     options = ReadingOptions.of(reading)
-    learner, opened, before = opened_model(
-        model, sources, options, labelled=False, has_labels=labelled,
-        refused=_REFUSED if others == (None,) * len(others) else None,
+    learner, opened, before, rejection = opened_model(
+        model, sources, options, labelled=False, has_labels=labelled
+    )
+    if (max_error, n_explained, threshold, top_k) != (None,) * 4:
+        rejection = None
+    predictor = Predictor(
+        learner, opened, max_error=max_error, threshold=threshold, top_k=top_k,
+        least=None if rejection is None else rejection.threshold,
     )  # fmt: skip
-    predictor = Predictor(learner, opened, max_error=max_error, threshold=threshold, top_k=top_k)
     lists = learner.fitted.many or top_k is not None
     printed, classes = Printed(options.keep, lists), learner.classes_.tolist()
     names = list(map(label_text, classes))
@@ -144,11 +142,16 @@ def command(
         features = feature_names(learner, dictionary, known)
         printed.explainer = Explainer.of_learner(learner, features)
         printed.n_explained = n_explained
+        if dictionary is None and before is not None and len(before) == 1:
+            printed.names_in = getattr(before[0], "names_in", None)
     if as_json:
         _write(output, predictor, b"", printed.as_json(classes))
         return
     in_table = bool(scores or proba or n_explained or options.keep)
-    texts = _texts(learner, in_table=in_table, lists=lists)
+    labels = learner.classes_
+    if rejection is not None:
+        labels = np.append(labels, rejection.label)
+    texts = _texts([*map(label_text, labels.tolist())], in_table=in_table, lists=lists)
     if max_error is not None and _UNKNOWN in texts:
         raise ValueError(
             "The model has a class 'unknown', which is what --reject prints. Pass --json, or leave "
@@ -178,8 +181,8 @@ def _write(output: str, predictor: Predictor, header: bytes, lines: Lines) -> No
         warnings.warn(f"{corpus.names} has no rows: there are no predictions.", stacklevel=1)
 
 
-def _texts(learner: Learner, *, in_table: bool, lists: bool) -> list[bytes]:
-    """Return the classes as bytes.
+def _texts(labels: list[str], *, in_table: bool, lists: bool) -> list[bytes]:
+    """Return the labels as bytes.
 
     For a table they are escaped but not yet quoted: see `tsv_field`. Otherwise each is a line in
     the encoding of the training files, with its line ends escaped. A ValueError names a class that
@@ -187,7 +190,7 @@ def _texts(learner: Learner, *, in_table: bool, lists: bool) -> list[bytes]:
     classes that contain commas.
     """
     texts = dict[bytes, str]()
-    for label in map(label_text, learner.classes_.tolist()):
+    for label in labels:
         text = label.translate(_LINE_ENDS)
         clear = not lists or ("," not in text and text != "")
         try:

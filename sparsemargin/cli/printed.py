@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count, pairwise, repeat
 from math import isfinite
@@ -41,7 +41,8 @@ class Printed:
     """The settings of the printed rows.
 
     A row has the columns `keep`, its label, or several labels if there are `lists` of them, and
-    `numbers` or the `n_explained` largest contributions.
+    `numbers` or the `n_explained` largest contributions. `names_in` returns the names of all
+    features by the terms of some texts; if it is None, the explainer names them.
     """
 
     keep: tuple[str, ...]
@@ -49,6 +50,7 @@ class Printed:
     numbers: Numbers | None = None
     explainer: Explainer | None = None
     n_explained: int = 0
+    names_in: Callable[[list[str]], Sequence[str]] | None = None
 
     def rows(self, predicted: PredictedBlock) -> Iterator[tuple[Any, ...]]:
         """Yield the kept values of each row, the codes of its labels, its numbers, and the
@@ -71,10 +73,11 @@ class Printed:
         self, predicted: PredictedBlock, codes: list[list[int]]
     ) -> Iterator[list[Explanation]]:
         assert self.explainer is not None
-        rows, outputs = predicted.rows, predicted.outputs
+        rows, outputs, texts = predicted.rows, predicted.outputs, predicted.block.texts
         for i, (start, end) in enumerate(pairwise(rows.indptr.tolist())):
             entries = rows.indices[start:end], rows.data[start:end]
-            yield [self.explainer.explain(code, outputs[i], *entries) for code in codes[i]]
+            names = None if self.names_in is None else self.names_in([texts[i]])
+            yield [self.explainer.explain(code, outputs[i], *entries, names) for code in codes[i]]
 
     def header(self) -> bytes:
         """Return the names of the columns of a table."""

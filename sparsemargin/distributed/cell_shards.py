@@ -153,7 +153,7 @@ def _with_step(shard: FileShard, step: CellNormalizer) -> FileShard:
 
 def _all_of(classes: list[np.ndarray]) -> np.ndarray:
     """The classes of all shards, as numbers if they are numbers in all shards."""
-    if any(each.dtype.kind != "f" for each in classes):
+    if any(each.dtype.kind == "U" for each in classes):
         classes = [np.array([*map(label_text, each.tolist())]) for each in classes]
     return np.unique(np.concatenate(classes))
 

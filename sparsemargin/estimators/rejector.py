@@ -10,19 +10,11 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from sparsemargin._engine.state import fields, flag, part, real, require
+from sparsemargin._engine.state import require
 from sparsemargin.models.fitted.outputs import codes_of, confidence_of, rejection
-from sparsemargin.models.inputs.labels import label_text
+from sparsemargin.models.fitted.rejecting import Rejection, label_unlike
 from sparsemargin.models.learner import Learner
-from sparsemargin.models.pipelines import parts_of
-
-# The values of model files, and their checks.
-_SCHEMA = {
-    "max_error": (real, 0.0, 1.0),
-    "threshold_": (real, -np.inf, np.inf),
-    "share_": (real, 0.0, 1.0),
-    "frozen": (flag,),
-}
+from sparsemargin.models.pipelines import labels_for, parts_of
 
 
 class Rejector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -81,14 +73,15 @@ class Rejector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.max_error = max_error
         self.unknown = unknown
 
-    def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
+    def fit(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
         """Fit the classifier and find the threshold.
 
         Parameters
         ----------
-        X : {sparse matrix, array-like} of shape (n_samples, n_features), or input of the pipeline
+        X : {sparse matrix, array-like} of shape (n_samples, n_features), or input of the estimator
         y : array-like of shape (n_samples,)
-            Class labels.
+            Class labels, as for `fit` of the estimator: a `TextClassifier` also takes the name of a
+            column, a `CellClassifier` also None.
         **fit_params
             Arguments such as `sample_weight`, passed to `fit` of the estimator.
 
@@ -112,7 +105,7 @@ class Rejector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _take(self, estimator: Any) -> Self:
         """Set the fitted estimator, its classes, and the label of rejected rows."""
         classes = _model_of(estimator).fitted.classes
-        self.unknown_ = _label_unlike(classes, self.unknown)
+        self.unknown_ = label_unlike(classes, self.unknown)
         self.estimator_, self.classes_ = estimator, classes
         return self
 
@@ -126,6 +119,16 @@ class Rejector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         codes, confidence = self._answers(X)
         answers = np.append(self.classes_, self.unknown_)
         return answers[np.where(confidence < self.threshold_, len(self.classes_), codes)]
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the accuracy. Rejected rows count as errors. `X` and `y` are as for `fit`."""
+        check_is_fitted(self)
+        return float(super().score(X, self.labels_of(X, y), sample_weight))
+
+    def labels_of(self, X: Any, y: Any) -> Any:
+        """Return the labels of `X` that `y` names, or `y` itself, as `fit` of the estimator finds
+        them."""
+        return labels_for(_thawed(self.estimator_), X, y)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the outputs of the classifier, shape (n_samples,) for two classes, otherwise
@@ -150,7 +153,8 @@ class Rejector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """Return the fitted estimator and the values that model files hold."""
         check_is_fitted(self)
         unknown = np.bytes_(self.unknown) if isinstance(self.unknown, bytes) else self.unknown
-        values = {name: float(getattr(self, name)) for name in _SCHEMA if name != "frozen"}
+        names = "max_error", "threshold_", "share_"
+        values = {name: float(getattr(self, name)) for name in names}
         frozen = isinstance(self.estimator_, FrozenEstimator)
         return _thawed(self.estimator_), {**values, "frozen": frozen, "unknown": unknown}
 
@@ -160,11 +164,10 @@ class Rejector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         model = parts_of(inner)[1]
         sound = isinstance(model, Learner) and not model.fitted.many
         require(sound and not isinstance(inner, Rejector), "a Rejector has no classifier")
-        known, unknown = fields(values, _SCHEMA), part(values, "unknown")
-        unknown = unknown.item() if isinstance(unknown, np.generic) else unknown
-        inner = FrozenEstimator(inner) if known["frozen"] else inner
-        made = cls(clone(inner), max_error=known["max_error"], unknown=unknown)
-        made.threshold_, made.share_ = known["threshold_"], known["share_"]
+        known = Rejection.restored(values, model.fitted.classes)
+        inner = FrozenEstimator(inner) if known.frozen else inner
+        made = cls(clone(inner), max_error=known.max_error, unknown=known.unknown)
+        made.threshold_, made.share_ = known.threshold, known.share
         return made._take(inner)
 
     def _answers(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -182,21 +185,3 @@ def _thawed(estimator: Any) -> Any:
 def _model_of(estimator: Any) -> Any:
     """Return the classifier in a fitted estimator, pipeline or FrozenEstimator."""
     return parts_of(_thawed(estimator))[1]
-
-
-def _label_unlike(classes: np.ndarray, unknown: Any) -> Any:
-    """Return the label of rejected rows, which must be of the classes' type but none of them."""
-    # Classes from a column of a table may be str objects in an array of dtype object.
-    are_words = isinstance(classes.tolist()[0], str | bytes)
-    if unknown is None:
-        unknown = "unknown" if are_words else -1
-    label = np.asarray(unknown)
-    is_word = label.dtype.kind in "SU"
-    if label.ndim or label.dtype.kind not in "biufSU" or is_word != are_words:
-        raise ValueError(
-            f"unknown={unknown!r} is not of the type of the classes, such as "
-            f"{label_text(classes.tolist()[0])!r}. Pass such a label."
-        )
-    if label in classes:
-        raise ValueError(f"unknown={label.item()!r} is one of the classes. Pass another.")
-    return label.item()

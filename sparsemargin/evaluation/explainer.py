@@ -124,11 +124,13 @@ class Explainer:
             raise ValueError(str(error)) from None
 
     def explain(
-        self, code: int, outputs: np.ndarray, columns: np.ndarray, values: np.ndarray
-    ) -> Explanation:
+        self, code: int, outputs: np.ndarray, columns: np.ndarray, values: np.ndarray,
+        names: Sequence[str] | None = None,
+    ) -> Explanation:  # fmt: skip
         """Explain the output of one row for the class with number `code`.
 
         `outputs` has shape (n_vectors,). `columns` and `values` are the nonzeros of the row.
+        `names` are used for this row instead of those of all rows.
         """
         lone = len(self._intercepts) < len(self.classes)
         at, sign = (0, 1 if code else -1) if lone else (code, 1)
@@ -137,7 +139,7 @@ class Explainer:
         added = sign * weights.astype(np.float64) * values.astype(np.float64)
         order = strongest_features(added, len(added))
         found = columns[order].astype(np.int64)
-        names = names_at(found, self._names)
+        names_found = names_at(found, self._names if names is None else names)
         # Adding 0.0 turns -0.0 into 0.0.
         output, intercept = (float(sign * each[at]) + 0.0 for each in (outputs, self._intercepts))
-        return Explanation(self.classes[code], output, intercept, found, names, added[order])
+        return Explanation(self.classes[code], output, intercept, found, names_found, added[order])

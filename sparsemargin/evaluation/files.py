@@ -12,7 +12,7 @@ import numpy as np
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin.evaluation.vectors import divided, margins_of
 from sparsemargin.models import Learner
-from sparsemargin.models.fitted.outputs import probabilities_of
+from sparsemargin.models.fitted.outputs import confidence_of, probabilities_of
 from sparsemargin.models.inputs.label_table import LabelTable
 from sparsemargin.models.inputs.labels import LabelEncoder, agreement, first_labels, label_sets
 from sparsemargin.models.inputs.rows import naming_bad_rows
@@ -166,7 +166,7 @@ class Evaluation:
         return [dict(zip(names, entry, strict=True)) for entry in columns]
 
     @abstractmethod
-    def _shares(self, right: float) -> dict[str, float]:
+    def _shares(self, right: float) -> dict[str, Any]:
         """Return the figures that depend on `right`, the fraction of correct rows."""
 
     def _details(self) -> dict[str, Any]:
@@ -178,11 +178,14 @@ class ClassEvaluation(Evaluation):
     """Evaluation of a model that predicts one label per row.
 
     With `positive`, the second of two classes stands for this label, the first for all others.
+    `least` is the threshold of a `Rejector`: the rows with at least this confidence are counted,
+    too. All other figures are those of the classifier.
     """
 
     def __init__(
-        self, learner: Learner, opened: OpenCorpus, *, positive: str | None = None, **how: Any
-    ) -> None:
+        self, learner: Learner, opened: OpenCorpus, *, positive: str | None = None,
+        least: float | None = None, **how: Any,
+    ) -> None:  # fmt: skip
         if positive is not None and len(learner.classes_) != 2:
             raise ValueError(
                 f"positive={positive!r} needs a model of two classes; this one has "
@@ -195,6 +198,9 @@ class ClassEvaluation(Evaluation):
             )
         super().__init__(learner, opened, multilabel=positive is not None, **how)
         self.positive = None if positive is None else LabelEncoder.of_positive(positive)
+        self.least = least
+        # Number of accepted rows, and of the correct ones among them.
+        self.n_accepted = self.n_accepted_right = 0
         # Numbers of the labels that occur in rows. The table always contains all classes.
         self._found: set[int] = set()
         # Predictions of each class for rows whose label is not a class of the model.
@@ -230,6 +236,10 @@ class ClassEvaluation(Evaluation):
         if self.margins is not None:
             self.margins.append(self._margins_of(predicted, np.where(known, codes, 0))[known])
         codes, answers = codes[known].astype(np.int64), answers[known]
+        if self.least is not None:
+            accepted = confidence_of(predicted.outputs[known]) >= self.least
+            self.n_accepted += int(np.count_nonzero(accepted))
+            self.n_accepted_right += int(np.count_nonzero(accepted & (codes == answers)))
         self._judge(predicted, codes[:, np.newaxis] == np.arange(n_classes), known)
         self._count(codes == answers, codes[codes == answers], codes, answers)
         pairs, counts = np.unique(codes * n_classes + answers, return_counts=True)
@@ -261,8 +271,13 @@ class ClassEvaluation(Evaluation):
             outputs = divided(divided(outputs, self._norms), lengths[:, np.newaxis])
         return margins_of(outputs, codes)
 
-    def _shares(self, right: float) -> dict[str, float]:
-        return {"accuracy": right, "error": 1 - right}
+    def _shares(self, right: float) -> dict[str, Any]:
+        shares: dict[str, Any] = {"accuracy": right, "error": 1 - right}
+        if self.least is not None:
+            n = self.n_accepted
+            shares["rejected"], shares["coverage"] = self.n_rows - n, n / self.n_rows
+            shares["accepted_error"] = None if not n else 1 - self.n_accepted_right / n
+        return shares
 
     def _details(self) -> dict[str, Any]:
         confusion = [

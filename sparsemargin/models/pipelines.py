@@ -37,6 +37,13 @@ def parts_of(estimator: Any) -> tuple[Any, Any]:
     return estimator[:-1] if len(estimator) > 1 else None, taken(estimator[-1])
 
 
+def labels_for(estimator: Any, X: Any, y: Any) -> Any:
+    """Return the labels of `X`: those that an estimator of a whole task finds if `y` is a name or,
+    for cells, None, otherwise `y` itself. The estimator may be in a search or a `Rejector`."""
+    estimator = getattr(estimator, "best_estimator_", estimator)
+    return y if not hasattr(estimator, "labels_of") else estimator.labels_of(X, y)
+
+
 def model_and_rows(estimator: Any, X: Any) -> tuple[Any, Any]:
     """Return the last step of a fitted pipeline, and X transformed by the other steps."""
     before, model = parts_of(estimator)

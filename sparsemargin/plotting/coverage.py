@@ -7,11 +7,12 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from matplotlib.lines import Line2D
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from sparsemargin.estimators.rejector import Rejector
 from sparsemargin.models.fitted.outputs import confidence_of
+from sparsemargin.models.pipelines import labels_for
 from sparsemargin.plotting.display import Display, by_name, estimators_by_name
 from sparsemargin.plotting.style import line_style
 
@@ -82,7 +83,7 @@ class CoverageDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, y: ArrayLike, *, ax: Any = None, **kwargs: Any
+        cls, estimator: Any, X: Any, y: Any = None, *, ax: Any = None, **kwargs: Any
     ) -> Self:
         """Predict held-out rows by one or more fitted models, and draw their curves.
 
@@ -94,7 +95,7 @@ class CoverageDisplay(Display):
         X : input of the estimator
             Rows on which it was not trained.
         y : array-like of shape (n_samples,)
-            Classes.
+            Classes, or as for `score` of the estimator.
         $drawn
 
         Raises
@@ -102,11 +103,12 @@ class CoverageDisplay(Display):
         ValueError
             If an estimator is not fitted, or y is not one class for each row.
         """
-        labels, curves = column_or_1d(y), {}
+        curves = {}
         for name, model in estimators_by_name(estimator).items():
             unfitted = f"The estimator {name!r} is not fitted. Call fit before plotting."
             check_is_fitted(model, msg=unfitted)
             confidence, predicted = _answers(model, X)
+            labels = column_or_1d(labels_for(model, X, y))
             check_consistent_length(predicted, labels)
             threshold = model.threshold_ if isinstance(model, Rejector) else None
             curves[name] = _curve(confidence, predicted != labels, threshold)

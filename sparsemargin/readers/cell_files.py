@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, vstack
 
 from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.rows.csr import Csr, bad_pointer
@@ -102,13 +102,6 @@ class Cells:
         each = self.data.dtype.itemsize + (0 if self.indices is None else 4)
         return int(np.prod(self.data.shape)) * each
 
-    @property
-    def chunk(self) -> int:
-        """Number of values in a chunk of the file, 1 if it has no chunks."""
-        self._check_readable()
-        chunks = getattr(self.data, "chunks", None)
-        return 1 if chunks is None else int(np.prod(chunks))
-
     def names(self) -> np.ndarray:
         """Return the names of all cells."""
         return self.barcodes if isinstance(self.barcodes, np.ndarray) else self.barcodes.whole()
@@ -131,8 +124,9 @@ class Cells:
         values have this dtype."""
         self._check_readable()
         if self.indptr is None:
-            dense = np.concatenate([self.data[slice(*span)] for span in spans])
-            X = csr_matrix(dense.astype(dtype, copy=False))
+            # One span is dense at a time, because most of its values are 0.
+            rows = (self.data[slice(*span)].astype(dtype, copy=False) for span in spans)
+            X = vstack(list(map(csr_matrix, rows)), format="csr")
             return Csr(X.data, X.indices, X.indptr, self.n_genes)
         kind = np.int32 if self.indices.dtype.itemsize <= 4 else np.int64
         indptr = pointers_of(

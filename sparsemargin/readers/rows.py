@@ -58,6 +58,7 @@ class LabelledRows:
     origin: Origin | None = None
     first_row: int | None = None  # number of the first row, if the block is from a cache
     kept: tuple[list[Any], ...] = ()  # values of the columns that a prediction keeps
+    texts: Sequence[str] = ()  # texts of the rows, if they come from files of texts
 
     @property
     def n_rows(self) -> int:
@@ -86,7 +87,7 @@ class LabelledRows:
             indptr=indptr - indptr[0], labels=self.labels[labels], label_start=start,
             origin=None if self.origin is None else Later(self.origin, first),
             first_row=None if self.first_row is None else self.first_row + first,
-            kept=tuple(values[first:stop] for values in self.kept),
+            kept=tuple(values[first:stop] for values in self.kept), texts=self.texts[first:stop],
         )  # fmt: skip
 
     def take(self, rows: np.ndarray) -> LabelledRows:

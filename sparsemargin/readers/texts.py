@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -195,7 +195,7 @@ class DocumentCorpus(Corpus):
         # The first texts, from which the vectorizer finds the words of its columns. None if they
         # are not needed.
         self.first_texts: list[str] | None = None
-        self._naming: Future[None] | None = None  # the storing of these words, once it has begun
+        self._naming: Future[Any] | None = None  # the storing of these words, once it has begun
         # `_noted` has the warnings that have been shown, and `_has_labels` says for each source
         # whether its lines have labels, once this is known.
         self._noted: set[str] = set()
@@ -265,7 +265,7 @@ class DocumentCorpus(Corpus):
         if sum(map(len, self.first_texts)) >= ENOUGH_CHARACTERS:
             # This takes as long as training on tens of megabytes, and training goes on meanwhile.
             pool = ThreadPoolExecutor(1)
-            self._naming = pool.submit(self._name_columns, self.first_texts)
+            self._naming = pool.submit(self.vectorizer.remember_terms, self.first_texts)
             pool.shutdown(wait=False)
             self.first_texts = None
 
@@ -274,12 +274,8 @@ class DocumentCorpus(Corpus):
         if self._naming is not None:
             self._naming.result()
         if self.first_texts:
-            self._name_columns(self.first_texts)
+            self.vectorizer.remember_terms(self.first_texts)
         self.first_texts = self._naming = None
-
-    def _name_columns(self, texts: list[str]) -> None:
-        with suppress(ValueError):  # there are no words
-            self.vectorizer.remember_terms(texts)
 
     def _rows(
         self, source: Source, made: tuple[Documents, Any], table: LabelTable, ids: dict[Any, int]
@@ -304,4 +300,5 @@ class DocumentCorpus(Corpus):
             X.data, X.indices, X.indptr, codes, start,
             lowest=int(X.indices.min(initial=0)), highest=int(X.indices.max(initial=-1)),
             consumed=consumed, origin=documents.origin, kept=documents.parsed.kept,
+            texts=texts,
         )  # fmt: skip

@@ -25,6 +25,7 @@ from sparsemargin.files.remote import downloaded, is_url
 from sparsemargin.files.sources import whereabouts
 from sparsemargin.models import LEARNERS, Learner
 from sparsemargin.models.fitted.in_use import asks
+from sparsemargin.models.fitted.rejecting import Rejection
 from sparsemargin.models.fitted.restored import restored_state
 from sparsemargin.models.kernels import Function
 from sparsemargin.models.pipelines import is_choosing, is_of_library, names_out_of, taken
@@ -204,22 +205,17 @@ def as_wrapped(
 
 
 def load_learner(
-    path: str | os.PathLike[str], *, refused: Mapping[str, str] | None = None
-) -> tuple[Learner, Any, dict[str, Any]]:
+    path: str | os.PathLike[str],
+) -> tuple[Learner, Any, dict[str, dict[str, Any]]]:
     """Load the learner of a classifier or pipeline, the steps before it for texts or cells, and the
-    parameters of the estimator of a whole task, which are not checked.
+    values of the wrappers by their classes, which are not checked.
 
-    The steps are None, and scikit-learn is not imported, if the file holds no pipeline. Other
-    wrappers are ignored, except those in `refused`, which maps their names to remedies.
+    The steps are None, and scikit-learn is not imported, if the file holds no pipeline.
     """
     loaded = load_saved(path)
-    for each in loaded.wrappers:
-        name = each["class"]
-        if refused and name in refused:
-            raise ValueError(f"{os.fspath(path)} holds a {name}. {refused[name]}")
-    settings = loaded.wrappers[-1]["values"] if loaded.wrappers else {}
+    wrappers = {each["class"]: each["values"] for each in loaded.wrappers}
     if loaded.steps is None:
-        return loaded.learner, None, settings
+        return loaded.learner, None, wrappers
     kinds = [*pipelines.kinds_of(part(loaded.steps, "steps")), loaded.learner.classifier]
     if not kinds[0].endswith(("Vectorizer", "CellNormalizer")):
         raise ValueError(
@@ -227,7 +223,20 @@ def load_learner(
             "svmlight text. Use it in Python: "
             f"sparsemargin.load_model({os.fspath(path)!r}).predict(X)."
         )
-    return loaded.learner, as_pipeline(path, loaded.learner, loaded.steps)[:-1], settings
+    return loaded.learner, as_pipeline(path, loaded.learner, loaded.steps)[:-1], wrappers
+
+
+def rejection_of(
+    path: str | os.PathLike[str], learner: Learner, wrappers: Mapping[str, Any]
+) -> Rejection | None:
+    """Return the values of the Rejector among the wrappers that `load_learner` returns, or None if
+    there is none."""
+    values = wrappers.get("Rejector")
+    if values is None:
+        return None
+    with _naming(path):
+        require(not learner.fitted.many, "a Rejector has no classifier")
+        return Rejection.restored(values, learner.fitted.classes)
 
 
 def load_with_names(path: str | os.PathLike[str]) -> tuple[Learner, Any]:

@@ -98,8 +98,8 @@ class Predictor:
     """Predictor for the rows of files.
 
     The labels of the files are added to `table`; if it is None they are ignored. `threshold` and
-    `top_k` are as for `predict_labels`, `max_error` as for `Rejector`. A rejected row has the code
-    ``len(classes_)``.
+    `top_k` are as for `predict_labels`, `max_error` as for `Rejector`, `least` is its threshold
+    without `max_error`. A rejected row has the code ``len(classes_)``.
     """
 
     def __init__(
@@ -112,6 +112,7 @@ class Predictor:
         threshold: float | str | None = None,
         top_k: int | None = None,
         max_error: float | None = None,
+        least: float | None = None,
     ) -> None:
         self._choice: Choice | None = None
         self._top_k = top_k
@@ -122,7 +123,7 @@ class Predictor:
             raise ValueError(
                 "threshold is for multilabel models, or two classes without top_k. Leave it out."
             )
-        self._least: float | None = None
+        self._least = least
         if max_error is not None:
             if top_k is not None or threshold is not None:
                 raise ValueError("max_error excludes threshold and top_k. Leave one of them out.")

@@ -26,6 +26,7 @@ from sparsemargin.cells.annotate import (
     predicted_cells,
 )
 from sparsemargin.cells.genes import CellForm, Match
+from sparsemargin.cells.labels import types_of
 from sparsemargin.cells.learn import learn_cells
 from sparsemargin.cells.matrices import (
     GIVEN_LABELS,
@@ -309,9 +310,8 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
         Warns
         -----
         UserWarning
-            If cells have a type that is not in `classes_`. Their predictions are wrong: they count
-            in "predicted" and lower the precision, as in scikit-learn's `classification_report`,
-            and `score` counts them, too.
+            If cells have a type that is not in `classes_`. Their predictions count as wrong, as in
+            scikit-learn's `classification_report` and in `score`.
         """
         done = self._evaluation(X, y, how)
         if done.unknown:
@@ -338,6 +338,16 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
             raise ValueError("sample_weight needs y. Pass the types of the cells, too.")
         done = self._evaluation(X, y, how)
         return done.n_right / (done.n_rows + done.unknown.total())
+
+    def labels_of(self, X: Any, y: Any = None) -> Any:
+        """Return the type of each cell, shape (n_cells,). `X` and `y` are as for `fit`."""
+        if y is not None and not is_label(X, y):
+            check_order(X, y)
+            return y
+        form = self._form({})
+        what, _, label = self._labelled(X, y, form)
+        with form.open(what) as cells:
+            return types_of(cells, label)
 
     def _labelled(
         self, X: Any, y: Any, form: CellForm, genes: Any = None
@@ -406,27 +416,21 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
 
     def check_restored(self, first: Any) -> None:
         require(isinstance(first, CellNormalizer), "a CellClassifier has no normalizer")
-        for name in "layer", "var":
-            value = getattr(self, name)
-            require(value is None or isinstance(value, str), f"{name} of a CellClassifier is wrong")
         check_choice("match", self.match, get_args(Match))
-        for name in "label", "batch":
-            value = getattr(self, name)
-            sound = value is None or isinstance(value, str)
-            require(sound, f"{name} of a CellClassifier is not a column")
+        for name in "layer", "var", "label", "batch":
+            sound = isinstance(getattr(self, name), str | None)
+            require(sound, f"{name} of a CellClassifier is no name")
         self._is_loaded = True
 
     def _plain(self, name: str, value: Any) -> Any:
         if name in ("label", "batch") and not _is_column(value):
-            # A table of labels is needed only for training.
-            return None
+            return None  # a table of labels is needed only for training
         if name == "genes" and value is not None and not isinstance(value, str):
             return list(map(str, value))
         return super()._plain(name, value)
 
     _first = "normalizer"
-    # This is True if the parameters come from a model file.
-    _is_loaded = False
+    _is_loaded = False  # True if the parameters come from a model file
 
     normalizer_ = property(lambda self: self.pipeline_[0], doc="The fitted normalizer.")
     genes_ = property(attrgetter("normalizer_.feature_names_in_"), doc="Names of the genes.")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils import murmurhash3_32
 from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import check_is_fitted
@@ -78,9 +76,8 @@ class TextInsights:
         texts = [text] if isinstance(text, str) else self.texts_of(text)
         if len(texts) != 1:
             raise ValueError(f"text must be a single text, got {len(texts)}. Pass one of them.")
-        names = None
-        if hasattr(self.vectorizer_, "remember_terms"):
-            names = names_of_terms(clone(self.vectorizer_), texts)
+        hashed = hasattr(self.vectorizer_, "names_in")
+        names = self.vectorizer_.names_in(texts) if hashed else None
         found = explain_row(self.pipeline_, texts[0], labels=labels, feature_names=names)
         return [each._replace(text=texts[0]) for each in found]
 
@@ -151,16 +148,13 @@ class TextInsights:
         return unknown_shares(self.vectorizer_, self.classifier_, self.texts_of(X))
 
 
-def names_of_terms(vectorizer: Any, texts: list[str]) -> Any:
+def name_columns(vectorizer: Any, texts: list[str]) -> None:
     """Name the hashed columns of a vectorizer by the terms of some texts, in addition to the names
-    that it has. Return the names of all columns."""
+    that it has."""
     known = getattr(vectorizer, "terms_", {})
-    vectorizer.terms_ = {}
     every, sizes = sizes_of(texts)
-    with suppress(ValueError):  # there are no words
-        vectorizer.remember_terms(texts[:: 1 + every * sum(sizes) // ENOUGH_CHARACTERS])
+    vectorizer.remember_terms(texts[:: 1 + every * sum(sizes) // ENOUGH_CHARACTERS])
     vectorizer.terms_ = {**vectorizer.terms_, **known}
-    return vectorizer.get_feature_names_out()
 
 
 def unknown_shares(vectorizer: Any, classifier: Classifier, texts: Any) -> np.ndarray:

@@ -54,8 +54,13 @@ def column_of(table: Any, name: str, argument: str) -> Any:
         ) from None
 
 
-def labels_in(table: Any, y: Any) -> Any:
-    """Return the labels: the column of the table if `y` is a name, otherwise `y` itself."""
+def labels_in(table: Any, y: Any, kept: np.ndarray | None = None) -> Any:
+    """Return the labels: those of the table's column if `y` is a name, otherwise `y` itself.
+
+    In a column, floats that are whole numbers become int, because pandas stores integers as floats
+    if some are missing. A missing label raises a ValueError unless its row is not among those
+    `kept`.
+    """
     if not isinstance(y, str):
         return list(y) if isinstance(y, Iterator) else y
     if columns_of_table(table) is None:
@@ -63,14 +68,15 @@ def labels_in(table: Any, y: Any) -> Any:
             f"y={y!r} names a column, but X is not a table. Pass the labels, one for each text, or "
             "pass the table and text=COLUMN."
         )
-    labels = column_of(table, y, "y")
-    at = next((i for i, label in enumerate(as_list(labels)) if is_missing(label)), None)
+    labels = as_list(column_of(table, y, "y"))
+    rows = range(len(labels)) if kept is None else np.flatnonzero(kept).tolist()
+    at = next((i for i in rows if is_missing(labels[i])), None)
     if at is not None:
         raise ValueError(
             f"Row {at} of column {y!r} has no label. Leave such rows out, with pandas by "
             f"df.dropna(subset=[{y!r}])."
         )
-    return labels
+    return [int(each) if isinstance(each, float) and each.is_integer() else each for each in labels]
 
 
 def _shown(columns: list[str]) -> str:

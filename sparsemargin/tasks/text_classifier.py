@@ -26,7 +26,7 @@ from sparsemargin.readers.text_forms import DocumentForm, Missing
 from sparsemargin.streaming.learn_texts import learn_documents, vectorizer_for
 from sparsemargin.streaming.report import ProgressLines
 from sparsemargin.streaming.text_arguments import CLASSIFIER_ARGUMENTS
-from sparsemargin.tasks.insights import TextInsights, names_of_terms
+from sparsemargin.tasks.insights import TextInsights, name_columns
 from sparsemargin.tasks.saved import SavedEstimator, has_probabilities
 from sparsemargin.tasks.tables import check_lengths, columns_named, labels_in, texts_in
 from sparsemargin.text.analysis import sizes_of
@@ -210,7 +210,7 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
                 warn_user(after.why_no_probabilities(type(self).__name__))
             terms = getattr(self.vectorizer_, "terms_", None)
             if terms is not None and len(terms) < _MOST_NAMES:
-                names_of_terms(self.vectorizer_, texts)
+                name_columns(self.vectorizer_, texts)
             return self
         vectorizer = self._named_vectorizer()
         vectorizer = hashing_for_batches() if vectorizer is None else vectorizer
@@ -318,7 +318,11 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy. `y` may name a column of the table, as in `fit`."""
         rows = self._rows(X)
-        return self.classifier_.score(rows, labels_in(X, y), sample_weight)
+        return self.classifier_.score(rows, self.labels_of(X, y), sample_weight)
+
+    def labels_of(self, X: Any, y: Any) -> Any:
+        """Return the labels: those of a column of the table if `y` is its name, otherwise `y`."""
+        return labels_in(X, y)
 
     def check_restored(self, first: Any) -> None:
         columns_named(self.text)
@@ -345,7 +349,7 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
     def _keep_named(self, vectorizer: Any, classifier: Any, texts: list[str]) -> Self:
         """Set the fitted steps, after hashed columns are named by the terms of some texts."""
         if hasattr(vectorizer, "remember_terms"):
-            names_of_terms(vectorizer, texts)
+            name_columns(vectorizer, texts)
         return self.keep(vectorizer, classifier)
 
     def texts_of(self, X: Any) -> Any:
@@ -360,7 +364,7 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
         """Return the texts, labels and weights without the rows that are left out."""
         label = y if isinstance(y, str) else getattr(y, "name", None)
         texts, kept = texts_in(X, self.text, self.missing, label=label, warn=True)
-        y = labels_in(X, y)
+        y = labels_in(X, y, kept)
         if not len(texts):
             raise ValueError("X has no texts. Pass at least one.")
         check_lengths(texts, y=y, sample_weight=sample_weight)

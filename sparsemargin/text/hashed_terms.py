@@ -1,6 +1,7 @@
-"""Terms of hashed columns in one block of memory, in the format of model files."""
+"""Names of hashed columns, and their terms in one block of memory, as in model files."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -57,3 +58,28 @@ class HashedTerms(Mapping[int, str]):
             raise KeyError(column)
         start = int(self._ends[i - 1]) if i else 0
         return self._text[start : self._ends[i]].decode("utf-8", "surrogatepass")
+
+
+class HashedNames(Sequence[str]):
+    """Names of columns: a term for some columns, the column's number for all others."""
+
+    def __init__(self, n_columns: int, terms: dict[int, str]) -> None:
+        self.n_columns, self.terms = n_columns, terms
+
+    def __len__(self) -> int:
+        return self.n_columns
+
+    def __getitem__(self, column: Any) -> Any:
+        if isinstance(column, slice):
+            return [self[j] for j in range(*column.indices(self.n_columns))]
+        column = range(self.n_columns)[column]  # IndexError if out of range
+        return self.terms.get(column, str(column))
+
+
+class NamedColumns:
+    """The names that hashed columns have by the terms of some texts alone."""
+
+    def names_in(self, texts: Sequence[str]) -> Sequence[str]:
+        """Return the names of columns by the terms of these texts. Other columns have a number."""
+        vectorizer: Any = copy(self)
+        return vectorizer.remember_terms(texts).get_feature_names_out()  # type: ignore[no-any-return]

@@ -34,6 +34,7 @@ from sparsemargin.text.analysis import (
     settings_of,
     shares,
 )
+from sparsemargin.text.hashed_terms import HashedNames, NamedColumns
 from sparsemargin.text.vocabulary import Vocabulary
 
 #: Number of nonzero values that are processed at once, so that they stay in the CPU cache.
@@ -372,24 +373,10 @@ class TfidfVectorizer(_Counting, theirs.TfidfVectorizer):
         return normalized(X, tfidf.norm)
 
 
-class _HashedNames(Sequence[str]):
-    """Names of columns: a term for some columns, the column's number for all others."""
-
-    def __init__(self, n_columns: int, terms: dict[int, str]) -> None:
-        self.n_columns, self.terms = n_columns, terms
-
-    def __len__(self) -> int:
-        return self.n_columns
-
-    def __getitem__(self, column: Any) -> Any:
-        if isinstance(column, slice):
-            return [self[j] for j in range(*column.indices(self.n_columns))]
-        column = range(self.n_columns)[column]  # IndexError if out of range
-        return self.terms.get(column, str(column))
-
-
 @with_threads
-class HashingVectorizer(_Scanning, theirs.HashingVectorizer, auto_wrap_output_keys=None):  # type: ignore[call-arg]
+class HashingVectorizer(  # type: ignore[call-arg]
+    NamedColumns, _Scanning, theirs.HashingVectorizer, auto_wrap_output_keys=None
+):
     """Counts of the hashed terms of texts, identical to scikit-learn's `HashingVectorizer`.
 
     With more than 2**26 (67 million) features, scikit-learn's code is used.
@@ -415,9 +402,14 @@ class HashingVectorizer(_Scanning, theirs.HashingVectorizer, auto_wrap_output_ke
         -------
         self : object
         """
+        check_texts("texts", texts)
+        self.terms_: dict[int, str] = {}
         names = set(CountVectorizer().get_params()) & set(self.get_params()) - {"binary", "dtype"}
         counter = CountVectorizer(**{name: getattr(self, name) for name in names})
-        counts = np.asarray(counter.fit_transform(texts).sum(axis=0)).ravel()
+        try:
+            counts = np.asarray(counter.fit_transform(texts).sum(axis=0)).ravel()
+        except ValueError:  # there are no terms
+            return self
         frequent = np.argsort(counts, kind="stable")[-most:]
         terms = counter.get_feature_names_out()[frequent].tolist()
         self.terms_ = {abs(murmurhash3_32(term)) % self.n_features: term for term in terms}
@@ -431,7 +423,7 @@ class HashingVectorizer(_Scanning, theirs.HashingVectorizer, auto_wrap_output_ke
         AttributeError
             If `remember_terms` has not been called.
         """
-        return _HashedNames(self.n_features, self.terms_)
+        return HashedNames(self.n_features, self.terms_)
 
     def transform(self, X: Any) -> Any:
         check_texts(self._argument, X)

@@ -9,11 +9,12 @@ from sklearn.utils._param_validation import Interval
 
 from sparsemargin._checks import check_texts
 from sparsemargin.text.analysis import parameters_of
-from sparsemargin.text.vectorizers import MOST_HASHED, HashingVectorizer, _HashedNames
+from sparsemargin.text.hashed_terms import HashedNames, NamedColumns
+from sparsemargin.text.vectorizers import MOST_HASHED, HashingVectorizer
 from sparsemargin.text.word_char import WordChar, names_of
 
 
-class WordCharHashingVectorizer(WordChar, auto_wrap_output_keys=None):  # type: ignore[call-arg]
+class WordCharHashingVectorizer(NamedColumns, WordChar, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """Hashed words and character n-grams, side by side in one matrix.
 
     The matrix equals that of a `sklearn.pipeline.FeatureUnion` of two `HashingVectorizer` with
@@ -141,7 +142,7 @@ class WordCharHashingVectorizer(WordChar, auto_wrap_output_keys=None):  # type: 
         AttributeError
             If `remember_terms` has not been called.
         """
-        return _HashedNames(self.n_features, self.terms_)
+        return HashedNames(self.n_features, self.terms_)
 
     def __sklearn_is_fitted__(self) -> bool:
         return True

@@ -264,6 +264,50 @@ def test_invalid_labels_are_rejected_in_columns_and_tables(path, name):
         assert labels(path, pd.Series(texts, index=BARCODES)) == texts
 
 
+WHOLE = {
+    "integers": np.array([3, 12]),
+    "unsigned integers": np.array([3, 12], dtype=np.uint64),
+    "floats": np.array([3.0, 12.0]),
+    "nullable integers": pd.array([3, 12], dtype="Int64"),
+    "categories of integers": pd.Categorical([3, 12]),
+    "categories of nullable integers": pd.Categorical(pd.array([3, 12], dtype="Int64")),
+}
+
+
+@pytest.mark.parametrize("form", WHOLE)
+def test_whole_numbers_are_integer_classes_in_every_form(form, tmp_path):
+    pytest.importorskip("zarr")
+    X, types = counts_of()
+    adata = adata_of(X, types)
+    column = pd.Series(WHOLE[form]).take((types == "A").astype(int)).set_axis(adata.obs_names)
+    adata.obs["number"] = column
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    adata.write_zarr(tmp_path / "cells.zarr")
+    column.to_csv(tmp_path / "types.csv", index_label="barcode")
+    column.to_csv(tmp_path / "bare.tsv", sep="\t", header=False)
+    holes = column.astype(object).where(np.arange(300) > 9, None)
+    holes.to_csv(tmp_path / "holes.csv")
+    h5ad = tmp_path / "cells.h5ad"
+    for what, label in (
+        (adata, "number"), (h5ad, "number"), (tmp_path / "cells.zarr", "number"),
+        (h5ad, column), (h5ad, column.to_dict()), (h5ad, holes.astype(float)),
+        *((h5ad, tmp_path / name) for name in ("types.csv", "bare.tsv", "holes.csv")),
+    ):  # fmt: skip
+        with CellForm().open(what) as cells:
+            _, classes = labels_of(cells, label)
+        assert classes.tolist() == [3, 12]
+        assert classes.dtype == np.int64
+    model = CellClassifier("number", max_iter=1).fit(h5ad)
+    assert set(map(str, model.predict(adata).tolist())) == {"3", "12"}
+
+
+def test_words_of_a_table_that_are_no_numbers_stay_text(path, tmp_path):
+    for words, expected in ((["3", "x"], ["3", "x"]), (["01", "1"], ["01", "1"])):
+        table = pd.Series(words * 150, index=BARCODES)
+        table.to_csv(tmp_path / "types.csv")
+        assert labels(path, tmp_path / "types.csv") == expected * 150
+
+
 def test_byte_labels_are_text(path):
     column = pd.Series([b"A", b"B"] * 150, index=BARCODES)
     adata = adata_of(*counts_of(), column=column.array)

@@ -8,7 +8,13 @@ import pytest
 from sklearn.metrics import accuracy_score, confusion_matrix
 
 from problems.command_line import assert_averages, evaluated, run, write
-from sparsemargin import HigherOrderPerceptron, PNormPerceptron, load_model, load_svmlight
+from sparsemargin import (
+    HigherOrderPerceptron,
+    PNormPerceptron,
+    TextClassifier,
+    load_model,
+    load_svmlight,
+)
 from sparsemargin import save_model as save
 from sparsemargin.evaluation import margins
 
@@ -230,3 +236,19 @@ def test_evaluate_lists_frequent_mistakes_of_many_classes():
     mistakes = [e["rows"] for e in figures["confusion"] if e["label"] != e["predicted"]]
     table = text.split("Most frequent mistakes\n")[1].split("\n\n")[0].splitlines()[1:]
     assert [int(line.split()[-1]) for line in table] == sorted(mistakes, reverse=True)[:20]
+
+
+def test_explanations_of_hashed_texts_name_their_terms_as_in_python():
+    texts = ["cheap pills now", "lunch at noon", "cheap watches", "?!"]
+    labels = ["spam", "ham", "spam", "ham"]
+    model = TextClassifier(features="hashed", random_state=0).fit(texts * 9, labels * 9)
+    model.vectorizer_.terms_ = {}  # as for terms that are not among the first texts
+    save(model, "texts.model")
+    file("".join(f"{text}\n" for text in texts), "few.tsv")
+    header, *lines = (line.split("\t") for line in predicted("texts.model", "few.tsv", "--explain"))
+    assert header == ["row", "label", "feature", "adds"]
+    for i, text in enumerate(texts, 1):
+        (why,) = model.explain(text)
+        found = [name for row, _, name, _ in lines if row == str(i) and not name.startswith("(")]
+        assert found == why.names[:10]
+        assert not any(map(str.isdecimal, found))

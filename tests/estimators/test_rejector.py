@@ -9,7 +9,17 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from problems.models import make_problem
-from sparsemargin import ALMAClassifier, AROWClassifier, Rejector, evaluation, text
+from sparsemargin import (
+    ALMAClassifier,
+    AROWClassifier,
+    CellClassifier,
+    Rejector,
+    TextClassifier,
+    evaluation,
+    load_model,
+    save_model,
+    text,
+)
 from sparsemargin.models.pipelines import parts_of, taken
 
 X, Y = make_problem(n_classes=3)
@@ -79,3 +89,41 @@ def test_a_refused_label_leaves_the_rejector_unfitted():
     with pytest.raises(ValueError, match="not of the type of the classes"):
         model.fit(X, Y)
     assert not [name for name in vars(model) if name.endswith("_")]
+
+
+def test_labels_may_be_a_column_as_for_the_estimator_in_it(tmp_path):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("matplotlib").use("agg")
+    # It imports matplotlib, which is optional.
+    from sparsemargin.plotting import CoverageDisplay
+
+    table = pd.DataFrame({"body": TEXTS, "queue": LABELS})
+    model = Rejector(TextClassifier(text="body", random_state=0), max_error=0.3)
+    by_array = clone(model).fit(table, LABELS)
+    model.fit(table, "queue")
+    assert model.threshold_ == by_array.threshold_
+    assert model.score(table, "queue") == by_array.score(table, LABELS) > 0
+    save_model(model, tmp_path / "a.model")
+    frozen = Rejector(FrozenEstimator(model.estimator_)).fit(table, "queue")
+    search = GridSearchCV(TextClassifier(text="body"), {"r": [0.5, 1.0]}, cv=2).fit(table, LABELS)
+    searched = Rejector(FrozenEstimator(search)).fit(table, LABELS)
+    for each in load_model(tmp_path / "a.model"), frozen, searched:
+        assert each.score(table, "queue") == each.score(table, LABELS)
+        drawn = [CoverageDisplay.from_estimator(each, table, y) for y in ("queue", LABELS)]
+        np.testing.assert_array_equal(*(display.curves["Rejector"].error for display in drawn))
+    with pytest.raises(ValueError, match="y='que' is not a column"):
+        model.score(table, "que")
+
+
+def test_cells_of_a_rejector_have_labels_in_a_column():
+    pytest.importorskip("anndata")
+    from problems.cells import adata_of, counts_of
+
+    cells = adata_of(*counts_of())
+    types = cells.obs["cell_type"].to_numpy().astype(str)
+    model = Rejector(CellClassifier(max_iter=2, random_state=0), max_error=0.3).fit(cells)
+    expected = np.mean(model.predict(cells) == types)
+    table = cells.obs["cell_type"].to_dict()
+    assert {model.score(cells, y) for y in (None, "cell_type", types, table)} == {expected}
+    with pytest.raises(ValueError, match="1 of 300 cells are not in the table"):
+        model.score(cells, {name: kind for name, kind in table.items() if name != "cell0"})

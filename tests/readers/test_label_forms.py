@@ -19,7 +19,7 @@ from problems.label_forms import (
     WRITERS,
     vectorizer,
 )
-from sparsemargin import fit_text, load_model, save_model
+from sparsemargin import TextClassifier, fit_text, load_model, save_model
 from sparsemargin.models.inputs.label_table import word_of
 from sparsemargin.models.inputs.label_values import DROP_ROWS, NotALabelError, plain_label
 from sparsemargin.models.inputs.labels import label_text
@@ -108,6 +108,39 @@ def test_labels_are_equal_in_every_container_and_file_format(kind, tmp_path):
         texts = [name for name in ("a.csv", "b.csv", "a.tsv") if name in found]
         if kind not in ("bytes", "(str, Enum)", "StrEnum", "IntEnum"):  # written as repr or name
             assert {tuple(found[name]) for name in texts} <= {tuple(expected)}
+
+
+@pytest.mark.parametrize("kind", ["figures", "integers", "whole floats"])
+def test_whole_numbers_of_files_are_integer_classes(kind, tmp_path):
+    values, expected = KINDS[kind]
+    for name, writer in WRITERS.items():
+        writer(tmp_path / name, TEXTS, values * (N_ROWS // 2))
+        classes = fit_text(tmp_path / name, features=vectorizer(), random_state=0).classes_
+        assert classes.dtype == np.int64, name
+        assert list(map(str, classes.tolist())) == expected, name
+
+
+def test_integers_stay_integers_beside_missing_ones(tmp_path):
+    import pandas
+
+    column = pandas.Series([3, 7] * (N_ROWS // 2)).astype(float)
+    texts = pandas.Series(TEXTS, dtype=object)
+    texts[4], column[4] = None, None
+    kinds = [column, column.astype("Int64"), column.astype("category")]
+    for each in kinds:
+        frame = pandas.DataFrame({"text": texts, "label": each})
+        model = TextClassifier(text="text", missing="drop", random_state=0).fit(frame, "label")
+        assert model.classes_.tolist() == [3, 7]
+        assert model.classes_.dtype == np.int64
+        frame.to_csv(tmp_path / "a.csv", index=False)
+        from_file = fit_text(tmp_path / "a.csv", missing="drop", random_state=0)
+        assert from_file.classes_.dtype == np.int64
+        assert from_file.classes_.tolist() == [3, 7]
+        with pytest.raises(ValueError, match="Row 4 of column 'text'"):
+            TextClassifier(text="text").fit(frame, "label")
+        frame.loc[4, "text"] = "a text"
+        with pytest.raises(ValueError, match="Row 4 of column 'label' has no label"):
+            TextClassifier(text="text", missing="drop").fit(frame, "label")
 
 
 @pytest.mark.parametrize("missing", [None, math.nan, "NA", "NaT"])

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.datasets import dump_svmlight_file
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV
@@ -84,12 +85,46 @@ def test_a_rejector_of_a_pipeline_is_restored_and_read_by_commands(path):
     assert json.loads(run("inspect", path, "--json").stdout)["strongest"]
     texts = path.with_suffix(".tsv")
     texts.write_text("".join(f"{a}\t{b}\n" for a, b in zip(LABELS, TEXTS, strict=True)))
-    error = run("predict", path, texts, code=1).stderr
-    assert f"{path} holds a Rejector. Pass --reject, with the share of errors" in error
-    told = run("predict", path, texts, "--reject", "0.2").stdout.split()
-    assert told == model.predict(TEXTS).tolist()
+    for given in (), ("--reject", "0.2"):
+        told = run("predict", path, texts, *given).stdout.split()
+        assert told == model.predict(TEXTS).tolist()
     run("predict", path, texts, "--explain", "3")
-    run("evaluate", path, texts)
+
+
+@pytest.mark.parametrize("name", REJECTORS)
+@pytest.mark.filterwarnings("ignore")
+def test_commands_reject_rows_as_the_estimator_does(name, path):
+    model = REJECTORS[name]()
+    save_model(model, path)
+    rows = path.with_suffix(".svm")
+    names = model.classes_.tolist()
+    dump_svmlight_file(X, Y, str(rows), zero_based=False)
+    answers = model.predict(X)
+    assert run("predict", path, rows).stdout.split() == list(map(str, answers.tolist()))
+    rejected = answers == model.unknown_
+    told = map(json.loads, run("predict", path, rows, "--json", "--proba").stdout.splitlines())
+    assert [each["label"] is None for each in told] == rejected.tolist()
+    if isinstance(names[0], str):
+        return  # the rows have numbers as labels
+    figures = json.loads(run("evaluate", path, rows, "--json").stdout)
+    assert figures["rejected"] == rejected.sum()
+    assert figures["coverage"] == pytest.approx(1 - rejected.mean())
+    expected = None if rejected.all() else pytest.approx(np.mean((answers != Y)[~rejected]))
+    assert figures["accepted_error"] == expected
+    assert figures["error"] == pytest.approx(np.mean(model.estimator_.predict(X) != Y))
+    assert "error of accepted rows" in run("evaluate", path, rows).stdout
+
+
+def test_damaged_values_of_a_rejector_are_refused_by_commands(path):
+    document, arrays = contents_of(rejector_of_texts())
+    at(document, VALUES)["threshold_"] = "high"
+    rewritten(path, document, arrays)
+    texts = path.with_suffix(".tsv")
+    texts.write_text("spam\tfree money\n")
+    for command in "predict", "evaluate":
+        error = run(command, path, texts, code=1).stderr
+        assert f"{path}: " in error
+        assert "'threshold_' is not a number" in error
 
 
 def test_files_without_wrappers_do_not_mention_them(path):

@@ -11,8 +11,9 @@ import numpy as np
 
 from sparsemargin.models.inputs.label_values import label_text as label_text
 
-# Text labels that match this become numeric classes, such as 1 and -1, but not 01 or 1.0.
-_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,14}")
+# Text labels that match this become integer classes: 1, -1 and 1.0, as pandas writes integers if
+# some are missing, but not 01 or +1.
+_WHOLE = re.compile(r"(0|-?[1-9][0-9]{0,14})(?:\.0)?")
 
 
 # Whole numbers in a text may have a sign, and end in ".0", as floats do in CSV files.
@@ -154,15 +155,16 @@ class LabelTable:
         return known[labels]
 
     def values(self) -> np.ndarray:
-        """Return the labels as an array: float64 if all are numbers, else str.
+        """Return the labels as an array: int64, float64 or str.
 
-        Labels are numbers if they come from svmlight or Vowpal Wabbit files, or if all are texts of
-        whole numbers, or all texts of floats, in their standard form.
+        Labels of svmlight and Vowpal Wabbit files are float64 if all are numbers. Labels of other
+        files are int64 if all are texts of whole numbers, such as 3 and 3.0, and float64 if all are
+        texts of floats, in their standard form.
         """
-        if all(map(_WHOLE.fullmatch, self.texts)):
-            return np.array(self.texts, dtype=np.float64)
-        if not any(map(isnan, self.numbers)):
+        if self.texts and not any(map(isnan, self.numbers)):
             return np.array(self.numbers)
+        if all(map(_WHOLE.fullmatch, self.texts)):
+            return np.array([int(word_of(text)) for text in self.texts], dtype=np.int64)
         written = list(map(number_of, self.texts))
         if any(number % 1 for number in written) and all(
             label_text(number) == word_of(text)

@@ -28,10 +28,7 @@ from sparsemargin.models.inputs.label_table import (
     number_of,
     word_of,
 )
-from sparsemargin.models.inputs.label_values import (
-    label_array,
-    unwrapped,
-)
+from sparsemargin.models.inputs.label_values import label_array, unwrapped
 from sparsemargin.models.inputs.label_values import label_text as label_text
 from sparsemargin.models.inputs.multilabel_targets import (
     MultilabelTargets,
@@ -294,8 +291,9 @@ def given_encoder(classes: Any, positive: Any, many: bool) -> LabelEncoder | Non
     ):
         # Doubles can't represent some of these integers, so they become strings, as in files.
         labels = labels.astype(np.str_)
-    as_in_files = labels.astype(np.str_ if labels.dtype.kind == "U" else np.float64)
-    return encoder_of(as_in_files, "classes", many)
+    if labels.dtype.kind != "U":  # truth values become 0 and 1, as in files of numbers
+        labels = labels.astype(np.float64 if labels.dtype.kind == "f" else np.int64)
+    return encoder_of(labels, "classes", many)
 
 
 def encoder_of(labels: np.ndarray, names: str, many: bool) -> LabelEncoder:
