@@ -15,8 +15,8 @@ from click.core import ParameterSource
 
 from sparsemargin.cli.options import CELL_OPTIONS, File
 from sparsemargin.files.atomic import check_replaceable, descriptor_of, is_stream, replacing
+from sparsemargin.files.compression import encoding_named
 from sparsemargin.files.distinct import Named, SameFileError, check_distinct
-from sparsemargin.files.encodings import encoding_named
 from sparsemargin.files.kinds import KIND_NAMES, Kind, kind_of
 from sparsemargin.files.sources import STANDARD_INPUT, Source, open_sources
 from sparsemargin.models import Learner

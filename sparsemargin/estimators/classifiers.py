@@ -21,8 +21,7 @@ from sparsemargin.estimators import validation as given
 from sparsemargin.estimators.coefficients import CoefficientMixin
 from sparsemargin.estimators.docstrings import docstring_for, without_weights
 from sparsemargin.estimators.probabilities import ProbabilityMixin
-from sparsemargin.estimators.targets import check_classes, encoded_targets
-from sparsemargin.estimators.validation import check_sparse
+from sparsemargin.estimators.validation import check_classes, check_sparse, encoded_targets
 from sparsemargin.models.algorithms.alma import ALMA
 from sparsemargin.models.algorithms.arow import AROW
 from sparsemargin.models.algorithms.cramma import CRAMMA

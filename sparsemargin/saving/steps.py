@@ -21,8 +21,7 @@ from sparsemargin._engine.state import array_of, integer, part, require
 from sparsemargin.genomes.scales import Scale, ValueScale
 from sparsemargin.saving import column_steps as columns
 from sparsemargin.saving import step_checks as checks
-from sparsemargin.text.hashed_terms import HashedTerms
-from sparsemargin.text.vocabulary import Vocabulary
+from sparsemargin.text.vocabulary import HashedTerms, Vocabulary
 
 _TEXT, _SCALING = "sklearn.feature_extraction.text", "sklearn.preprocessing"
 _DTYPES = "float32", "float64", "int8", "int32", "int64", "uint8", "bool"
