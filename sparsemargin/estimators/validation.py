@@ -48,11 +48,6 @@ def is_plain_csr(X: Any) -> bool:
     )
 
 
-def is_plain_labels(y: Any) -> bool:
-    """Return whether y has one label per row and is an array that `check_labels` would return."""
-    return type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biuU" and y.dtype.isnative
-
-
 def as_csr(X: Any, check: Callable[..., Any] = check_array, **options: Any) -> Any:
     """Convert X to CSR with dtypes that the engine takes, with one of scikit-learn's functions as
     `check`. The entries are checked later."""

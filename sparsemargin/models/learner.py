@@ -254,7 +254,8 @@ class Learner(StreamChecks):
         scaling = self.fitted.scaling if resume else None
         if self.standardize and not resume and (counted is None or counted.any()):
             scaling = scaling_of(rows, counted, weights)
-        rows = standardized(rows, scaling)
+        if scaling is not None:
+            rows = standardized(rows, scaling)
         balanced = self.class_weight == "balanced"
         counts = rows_by_class(targets, len(data.classes), counted) if balanced else None
         first = Beginning(
@@ -419,7 +420,8 @@ class Learner(StreamChecks):
             prior = self.prior_of(rows, data.targets, data.classes, counted)
             first = Beginning(measured, data.classes, data.form, sparse=data.sparse, prior=prior)
             self.open_stream(first, seed)
-        rows = standardized(rows, self.fitted.scaling)
+        if self.fitted.scaling is not None:
+            rows = standardized(rows, self.fitted.scaling)
         task = self.make_task(rows, data.targets, data.weights, n_threads=self.n_threads())
         if is_new and self.counts_first_rows:
             self.fitted.skip_outputs(task)

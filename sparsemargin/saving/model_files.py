@@ -141,7 +141,7 @@ def write_model(
     model.fitted.require_all("saved")
     model.check_parameters()
     parameters = model.parameters()
-    if isinstance(model.kernel_object, Function):
+    if not model.is_linear and isinstance(model.kernel_object, Function):
         raise ValueError(
             f"The kernel of this {type(model).__name__} is a function. A model file can't hold "
             "functions, because loading one never runs code from it. Pickle the model, or fit it "

@@ -230,10 +230,6 @@ class _Fit:
         """Number of trials that are still allowed."""
         return self.max_trials - self.trials
 
-    def count(self):
-        """Update the number of trials from the vector that was trained longest."""
-        self.trials = int((self.space.trials_per_vector - self.trials_before).max())
-
     @property
     def rate(self):
         """Corrections per epoch so far."""
@@ -242,8 +238,9 @@ class _Fit:
     def run(self):
         learning = True
         # The loops have different rounding errors. The choice between them therefore depends on
-        # counts, not on measured times, so that results are reproducible.
-        if self.loop.by_products is not None:
+        # counts, not on measured times, so that results are reproducible. The first epoch is always
+        # made by the plain loop.
+        if self.max_trials > self.n_trials and self.loop.by_products is not None:
             cost = self.loop.by_products.cost_of_matrix(self.task)
             patience = PATIENCE * self.space.n_vectors * cost
             self.next_choice = self.first_choice = max(1, -(-patience // self.loop.products))
@@ -278,25 +275,20 @@ class _Fit:
         stop = min(self.n_active, self.trials_left)
         several = self.loop.repeats or self.gram is not None
         n_passes = self._passes_per_call() if several else 1
-        seed = self._shuffle()
+        seed = None
+        if self.seed is not None:
+            seed = (self.seed + self.passes) % 2**64
+            shuffle(self.order, seed)
         check = self.task.check and self.epochs == 0
         loop = self.gram if self.gram is not None and stop == self.n_trials else self.loop
         learning, passes, converged = loop.run(self.order, seed, stop, n_passes, check)
         self.passes += passes
-        self.count()
+        # The vector that was trained longest counts.
+        self.trials = int((self.space.trials_per_vector - self.trials_before).max())
         if converged and self.n_active < self.n_trials:
             self._take_rows(None)
             return learning, False
         return learning, converged and stop == self.n_trials
-
-    def _shuffle(self):
-        """Shuffle the rows for the next epoch and return the seed; None if they are not
-        shuffled."""
-        if self.seed is None:
-            return None
-        seed = (self.seed + self.passes) % 2**64
-        shuffle(self.order, seed)
-        return seed
 
     def _passes_per_call(self):
         """Number of epochs until Python code must run again."""

@@ -24,7 +24,6 @@ from sparsemargin.models.inputs.rows import check_rows
 from sparsemargin.models.inputs.training_set import Beginning
 from sparsemargin.models.learner import Learner
 from sparsemargin.models.parameters import FLAG, declared, one_of, parameter, real
-from sparsemargin.models.same_rows import recall_rows
 from sparsemargin.models.shared_parameters import Hypothesis
 
 #: Bytes for each feature and vector that a kernel takes at least, for products of sparse rows.
@@ -138,9 +137,6 @@ class FirstOrderLearner(Learner):
             yield self._fault("soft_margin", "gives every row a coordinate of its own", "0")
         if self.tol:
             yield self._fault("tol", "needs passes over all rows", "None")
-
-    def _kernel_faults(self, grows: bool) -> Iterator[str]:
-        yield from super()._kernel_faults(grows)
         if not self.is_linear and self.kernel_object.max_support is None:
             yield (
                 "max_support=None keeps every row that makes a correction, and a stream is learned "
@@ -185,12 +181,12 @@ class FirstOrderLearner(Learner):
         )  # fmt: skip
 
     def _is_provable(self, task: Task, *others: Any) -> bool:
-        """Resume with the rows of the last fit under `warm_start`, see `recall_rows`.
+        """Resume with the rows of the last fit under `warm_start`, see `Fitted.recall_rows`.
 
         Return whether the margin can be certified, which requires that the model was trained on no
         other rows. If it was, and `tol` is set, raise a ValueError.
         """
-        same = recall_rows(self, task, *others)
+        same = self.fitted.recall_rows(task, self.warm_start, *others)
         if self.space.trials == 0:
             return True
         if same:
@@ -262,7 +258,8 @@ class FirstOrderLearner(Learner):
         self.fitted.rule = self._make_rule(self.p_for(first.rows.n_features), None)
 
     def loop(self, task: Task) -> AbstractContextManager:
-        return self.space.loop(task, self.fitted.rule, skips=self.kernel_object.when_full == "skip")
+        skips = not self.is_linear and self.kernel_object.when_full == "skip"
+        return self.space.loop(task, self.fitted.rule, skips=skips)
 
     def new_space(self, first: Beginning) -> LinearSpace | KernelSpace:
         rows, n_vectors = first.rows, first.n_vectors

@@ -68,12 +68,12 @@ def held_out_outputs(
             return None
         n_compared = min(len(left), len(rest), _ENOUGH)
         learned = left[np.linspace(0, len(left) - 1, n_compared).astype(np.intp)]
-        size = _mean_size(_outputs(fitted, task, trials[learned], n_threads))
-        ratio = _ratio(size, _mean_size(_outputs(similar, drawn, learned, n_threads)))
+        own = _outputs(fitted, rows_at(task.rows, trials[learned]), n_threads)
+        ratio = _ratio(own, _outputs(similar, rows_at(drawn.rows, learned), n_threads))
         rows = rows_at(drawn.rows, rest)
         if norm is not None:
             rows = _without_new_terms(rows, part.rows, norm)
-        outputs.append(_outputs_of(similar, rows, n_threads) * ratio)
+        outputs.append(_outputs(similar, rows, n_threads) * ratio)
         held.append(rest)
         del similar, part  # Only one such model is in memory at a time.
         if groups is None and sum(map(len, held)) >= min(_ENOUGH, n_places):
@@ -147,12 +147,7 @@ def _narrowed(task: Task) -> Task:
     return replace(task, rows=rows, distinct=True)
 
 
-def _outputs(fitted: Fitted, task: Task, which: np.ndarray, n_threads: int) -> np.ndarray:
-    """Return the outputs of a model for some rows of a task."""
-    return _outputs_of(fitted, rows_at(task.rows, which), n_threads)
-
-
-def _outputs_of(fitted: Fitted, rows: Rows, n_threads: int) -> np.ndarray:
+def _outputs(fitted: Fitted, rows: Rows, n_threads: int) -> np.ndarray:
     return outputs_of(fitted, check_rows(rows, repeats_allowed=True), n_threads)
 
 
@@ -176,15 +171,12 @@ def _without_new_terms(rows: Rows, training_rows: Rows, norm: str) -> Rows:
     return rows.with_data((rows.data * stays * ratio[row]).astype(rows.data.dtype))
 
 
-def _mean_size(outputs: np.ndarray) -> float:
-    return float(np.abs(outputs).mean())
-
-
-def _ratio(size: float, similar: float) -> float:
+def _ratio(outputs: np.ndarray, others: np.ndarray) -> float:
     """Return the ratio of the mean absolute outputs of a model and of a similar one.
 
     It corrects for outputs that grow with the number of rows or epochs. It is 1 if it would not be
     finite and positive.
     """
+    size, similar = float(np.abs(outputs).mean()), float(np.abs(others).mean())
     ratio = size / similar if similar > 0 else 1.0
     return ratio if 0 < ratio < np.inf else 1.0
