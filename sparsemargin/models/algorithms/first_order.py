@@ -281,8 +281,7 @@ class FirstOrderLearner(Learner):
                 max_support=kernel.max_support, **how,
             )  # fmt: skip
         how["adaptive"] = self._adaptive
-        lone = n_vectors == 1
-        at_once = 1 if lone else self._vectors_at_once(dtype, n_vectors, n_features)
+        at_once = self._vectors_at_once(dtype, n_vectors, n_features)
         kind = LinearSpace if at_once == n_vectors else VectorBlocks  # depending on the memory
         if logs and kind is VectorBlocks:
             self._refuse_log_of_blocks(n_vectors, n_features)
@@ -315,6 +314,8 @@ class FirstOrderLearner(Learner):
 
     def _vectors_at_once(self, dtype: DTypeLike, n_vectors: int, n_features: int) -> int:
         """Return the number of vectors trained together: all, or those of one block."""
+        if n_vectors == 1:
+            return 1
         size = self._bytes_per_number(dtype)
         return vectors_at_once(n_features + self.fit_intercept, n_vectors, size)
 

@@ -59,7 +59,12 @@ def held_out_outputs(
     if len(trials) > most_rows:
         trials = np.sort(random.choice(trials, most_rows, replace=False))
     groups = None if groups is None else groups[trials]
-    drawn = _narrowed(task if len(trials) == len(task.codes) else _part(task, trials))
+    drawn = task if len(trials) == len(task.codes) else _part(task, trials)
+    rows = check_rows(drawn.rows)
+    if rows.n_features > len(rows.data):
+        # A model needs no weights for columns that do not occur, of which there may be millions.
+        rows = Chosen(rows.n_features, rows).of_rows(rows)
+    drawn = replace(drawn, rows=rows, distinct=True)
     outputs, held = list[np.ndarray](), list[np.ndarray]()
     for left, rest in _folds(drawn, random, groups):
         part, rest = _part(drawn, left), random.permutation(rest)[:n_places]
@@ -133,18 +138,6 @@ def _part(task: Task, which: np.ndarray, *, with_rows: bool = True) -> Task:
         task, rows=rows_at(task.rows, which) if with_rows else None, codes=task.codes[which],
         weights=weights, positives=positives, row_state=None, progress=None, check=False,
     )  # fmt: skip
-
-
-def _narrowed(task: Task) -> Task:
-    """Return the task with checked rows.
-
-    If there are more columns than entries, only the columns that occur are kept, so that a model
-    has no weights for the others, of which there may be millions.
-    """
-    rows = check_rows(task.rows)
-    if rows.n_features > len(rows.data):
-        rows = Chosen(rows.n_features, rows).of_rows(rows)
-    return replace(task, rows=rows, distinct=True)
 
 
 def _outputs(fitted: Fitted, rows: Rows, n_threads: int) -> np.ndarray:
