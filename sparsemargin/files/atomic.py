@@ -10,6 +10,7 @@ import stat
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Any, BinaryIO
@@ -50,7 +51,7 @@ def replacing(
     fresh = _fresh(target)
     try:
         # Only its owner may read it.
-        with open(fresh, "x+b", opener=lambda *how: os.open(*how, 0o600)) as file:
+        with open(fresh, "x+b", opener=partial(os.open, mode=0o600)) as file:
             yield file
             _set_permissions(target, file.fileno(), list(made_from))
             file.flush()

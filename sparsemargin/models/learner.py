@@ -51,7 +51,7 @@ from sparsemargin.models.inputs.training_set import (
     steps_by_class,
 )
 from sparsemargin.models.kernels import Kernel, kernel_of
-from sparsemargin.models.parameters import declarations, generator_of
+from sparsemargin.models.parameters import declarations
 from sparsemargin.models.stream_checks import PRECOMPUTED, StreamChecks
 
 #: Upper limit, exclusive, of random seeds.
@@ -124,7 +124,12 @@ class Learner(StreamChecks):
         return max(2.0, 2.0 * np.log(n_features)) if self.p == "log" else float(self.p)
 
     def random_generator(self) -> np.random.RandomState:
-        return generator_of(self.random_state)
+        """Return the generator for `random_state`; None: NumPy's global generator."""
+        if self.random_state is None:
+            return np.random.mtrand._rand
+        if isinstance(self.random_state, np.random.RandomState):
+            return self.random_state
+        return np.random.RandomState(self.random_state)
 
     @property
     def has_intercept(self) -> bool:

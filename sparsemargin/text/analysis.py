@@ -320,7 +320,7 @@ def scan(
     with ThreadPoolExecutor(n_jobs) as threads:
         try:
             list(threads.map(scan_part, range(n_jobs)))
-            return scanners[0], merge_rows(scanners, dtype, plan.learns, threads)
+            return scanners[0], merge_rows(scanners, plan.learns, threads)
         finally:
             stop.set()
 
@@ -369,9 +369,7 @@ def for_shares(work: Callable[[slice], None], n: int, n_jobs: int | None) -> Non
         list(map(work, parts))
 
 
-def merge_rows(
-    scanners: list[Scanner], dtype: np.dtype, learn: bool, threads: Executor
-) -> tuple[np.ndarray, ...]:
+def merge_rows(scanners: list[Scanner], learn: bool, threads: Executor) -> tuple[np.ndarray, ...]:
     """Concatenate the rows of all scanners.
 
     If the scanners collect terms (`learn`), all terms are added to the lexicon of the first one,

@@ -274,7 +274,7 @@ class _Fit:
         epoch covered all rows and made no correction."""
         stop = min(self.n_active, self.trials_left)
         several = self.loop.repeats or self.gram is not None
-        n_passes = self._passes_per_call() if several else 1
+        n_passes = self._passes_per_call() if several and self.trials else 1
         seed = None
         if self.seed is not None:
             seed = (self.seed + self.passes) % 2**64
@@ -293,7 +293,7 @@ class _Fit:
     def _passes_per_call(self):
         """Number of epochs until Python code must run again."""
         reports = self.verbose and self.epochs < 10
-        if self.epochs == 0 or self.stopping.patience is not None or reports:
+        if self.stopping.patience is not None or reports:
             return 1
         cost = self.loop.products
         if self.gram is not None:
