@@ -32,7 +32,6 @@ from sparsemargin.saving import steps as pipelines
 from sparsemargin.saving.values import Decoder, Encoder
 from sparsemargin.saving.wrappers import (
     decoded_wrappers,
-    encoded_wrappers,
     rewrapped,
     unwrapped,
 )
@@ -165,8 +164,10 @@ def write_model(
         "state": encoder.encode_named(state),
         "run": encoder.encode(run, "run"),
         "pipeline": None,
-        **encoded_wrappers(list(wrappers), encoder),
     }
+    around = [encoder.encode_named(each, f"wrappers.{i}.") for i, each in enumerate(wrappers)]
+    if around:
+        document["wrappers"] = around
     if steps:
         pipeline = {"steps": pipelines.encoded(steps[:-1]), "last": steps[-1][0]}
         document["pipeline"] = encoder.encode_named(pipeline, "pipeline.")

@@ -44,7 +44,10 @@ class LinearLoop(SpanLoop):
 
     @cached_property
     def by_products(self):
-        return GramLoop if GramLoop.suits(self.space, self.task) else None
+        # Only the last sums of rows can be trained by their products.
+        space = self.space
+        are_sums = space.p == 2.0 and not (space.adaptive or space.averaged) and space.log is None
+        return GramLoop if are_sums and GramLoop.suits(self.task) else None
 
     @property
     def mistakes(self):
