@@ -44,7 +44,8 @@ class LinearLoop(SpanLoop):
 
     @cached_property
     def by_products(self):
-        # Only the last sums of rows can be trained by their products.
+        # Products of rows give only the last weights. An average, variances or a log need the
+        # weights at each correction.
         space = self.space
         are_sums = space.p == 2.0 and not (space.adaptive or space.averaged) and space.log is None
         return GramLoop if are_sums and GramLoop.suits(self.task) else None

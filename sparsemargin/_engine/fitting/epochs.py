@@ -142,7 +142,7 @@ class FitResult:
     history: list = field(default_factory=list)
 
     def __getstate__(self):
-        # One array for each of the numbers.
+        # The history becomes one array for each of the numbers that a check records.
         columns = zip(*self.history, strict=True) if self.history else ([],) * len(_HISTORY)
         history = {
             name: np.array(column, dtype)

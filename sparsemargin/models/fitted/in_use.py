@@ -33,8 +33,8 @@ class _Use:
     asking: list[int] = field(default_factory=list)
 
 
-# Stored outside the models, so that copies, pickles and files do not contain it. With a
-# WeakKeyDictionary, each call would take 0.5 microseconds longer.
+# The running calls are stored outside the models, so that copies, pickles and files do not contain
+# them. With a WeakKeyDictionary, each call would take 0.5 microseconds longer.
 _uses: dict[ref[Any], _Use] = {}
 
 
