@@ -261,7 +261,7 @@ def _save(options: TrainOptions, job: Job, learner: Learner) -> None:
             parts = TextClassifier.parts_for_file(
                 job.step, learner, text=text, missing=form.missing
             )
-    save = partial(write_model, learner, **parts)
+    save: Callable[[str], None] = partial(write_model, learner, **parts)
     try:
         save(options.output)
     except OSError as error:

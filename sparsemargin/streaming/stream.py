@@ -81,7 +81,7 @@ def with_cache_path(options: StreamOptions, sources: list[Source]) -> StreamOpti
 def learn_rows(source: RowSource, options: StreamOptions) -> Learner:
     """Train on the rows of any source, as `fit_svmlight` does; `cache` is a path or False."""
     with _blaming_settings():
-        # Neither may replace a file that is read.
+        # The cache and the checkpoint must not replace a file that is read.
         cache = None if isinstance(options.cache, bool) else options.cache
         outputs = Named("cache", cache), Named("checkpoint", options.checkpoint)
         check_distinct(outputs, [Named("the file", name) for name in source.files])
