@@ -15,8 +15,8 @@ from click.core import ParameterSource
 
 from sparsemargin.cli.options import CELL_OPTIONS, File
 from sparsemargin.files.atomic import check_replaceable, descriptor_of, is_stream, replacing
+from sparsemargin.files.compression import encoding_named
 from sparsemargin.files.distinct import Named, SameFileError, check_distinct
-from sparsemargin.files.encodings import encoding_named
 from sparsemargin.files.kinds import KIND_NAMES, Kind, kind_of
 from sparsemargin.files.sources import STANDARD_INPUT, Source, open_sources
 from sparsemargin.models import Learner
@@ -246,29 +246,21 @@ def check_apart(
             written += [each for each in named if not os.path.isdir(each.path)]
         elif param.type.role == "input":
             inputs += [] if name == "FILES" else named
-        elif _is_given(context, param) and (table := named_table(value)) is not None:
-            inputs.append(Named(name, table[0]))
+        elif context.get_parameter_source(param.name or "") is not ParameterSource.DEFAULT:
+            table = named_table(value)
+            inputs += [] if table is None else [Named(name, table[0])]
     for each in files:
         for path in [each] if isinstance(each, str) else each.files:
             inputs.append(Named("standard input" if path == STANDARD_INPUT else "FILE", path))
     written += outputs
-    if not any(map(_is_standard_output, written)) and _is_process_output():
+    paths = [each.path for each in written if each.path is not None]
+    is_used = any(path == STANDARD_OUTPUT or descriptor_of(path) == 1 for path in paths)
+    if not is_used and _is_process_output():
         written.append(Named("standard output", STANDARD_OUTPUT))
     try:
         check_distinct(written, inputs, in_place)
     except SameFileError as error:
         raise click.UsageError(str(error)) from None
-
-
-def _is_given(context: click.Context, param: click.Parameter) -> bool:
-    """Return whether the value of an option is not its default."""
-    return context.get_parameter_source(param.name or "") is not ParameterSource.DEFAULT
-
-
-def _is_standard_output(output: Named) -> bool:
-    return output.path == STANDARD_OUTPUT or (
-        output.path is not None and descriptor_of(output.path) == 1
-    )
 
 
 def _is_process_output() -> bool:

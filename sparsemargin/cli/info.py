@@ -16,7 +16,7 @@ from sparsemargin.cli.app import failure_of
 from sparsemargin.cli.display import listed, percent, print_facts, size_in_words, watched
 from sparsemargin.cli.files import check_apart
 from sparsemargin.cli.options import FILES, JSON, N_JOBS, TRACEBACK, document_options, make_command
-from sparsemargin.files.encodings import encoding_named
+from sparsemargin.files.compression import encoding_named
 from sparsemargin.files.kinds import FORMS, KIND_NAMES, Kind, kind_of
 from sparsemargin.files.sources import Source, open_sources
 from sparsemargin.models.inputs.label_table import LabelTable

@@ -20,7 +20,7 @@ from sparsemargin.streaming.predict import PredictedBlock
 _EXPLAINED = ["row", "label", "feature", "adds"]
 _OUTPUT, _OTHERS = "(output)", "(others)"
 
-# `json` escapes only those below 0x20.
+# Escapes of control characters. `json` escapes only the characters below 0x20.
 _ESCAPES = {each: f"\\u{each:04x}" for each in CONTROL}
 
 #: Returns the lines of a block, with their ends.

@@ -43,7 +43,7 @@ from sparsemargin.files.remote import size_of
 from sparsemargin.models import ALGORITHMS, Learner
 from sparsemargin.models.inputs.labels import label_text
 from sparsemargin.models.pipelines import names_out_of
-from sparsemargin.saving.model_files import save_model, set_aside
+from sparsemargin.saving.model_files import set_aside, write_model
 from sparsemargin.saving.readable import write_readable
 from sparsemargin.streaming.checkpoints import remove_written, state_of
 from sparsemargin.streaming.learn_texts import learn_documents
@@ -241,7 +241,7 @@ def _save(options: TrainOptions, job: Job, learner: Learner) -> None:
     """Save the model, unless each mixture of the workers' models has already been saved."""
     if options.dask is not None:
         return
-    model: Any = learner
+    parts: dict[str, Any] = {"steps": []}
     if job.step is not None:
         # They import scikit-learn, which takes a second, and svmlight text does not need it.
         from sparsemargin.tasks.cell_classifier import CellClassifier
@@ -249,16 +249,23 @@ def _save(options: TrainOptions, job: Job, learner: Learner) -> None:
 
         reading = options.reading
         if job.kind == "cells":
-            how = {"layer": reading.layer, "var": reading.var, "match": reading.match or "exact"}
-            model = CellClassifier.of_parts(job.step, learner, label=reading.label, **how)
+            how: dict[str, Any] = {
+                "layer": reading.layer,
+                "var": reading.var,
+                "match": reading.match or "exact",
+            }
+            parts = CellClassifier.parts_for_file(job.step, learner, label=reading.label, **how)
         else:
             form = reading.document_form()
             text = form.texts if len(form.texts) > 1 else form.texts[0]
-            model = TextClassifier.of_parts(job.step, learner, text=text, missing=form.missing)
+            parts = TextClassifier.parts_for_file(
+                job.step, learner, text=text, missing=form.missing
+            )
+    save: Callable[[str], None] = partial(write_model, learner, **parts)
     try:
-        save_model(model, options.output)
+        save(options.output)
     except OSError as error:
-        set_aside(partial(save_model, model), options.output, error)
+        set_aside(save, options.output, error)
         raise
 
 

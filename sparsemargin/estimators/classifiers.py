@@ -21,8 +21,7 @@ from sparsemargin.estimators import validation as given
 from sparsemargin.estimators.coefficients import CoefficientMixin
 from sparsemargin.estimators.docstrings import docstring_for, without_weights
 from sparsemargin.estimators.probabilities import ProbabilityMixin
-from sparsemargin.estimators.targets import check_classes, encoded_targets
-from sparsemargin.estimators.validation import check_sparse
+from sparsemargin.estimators.validation import check_classes, check_sparse, encoded_targets
 from sparsemargin.models.algorithms.alma import ALMA
 from sparsemargin.models.algorithms.arow import AROW
 from sparsemargin.models.algorithms.cramma import CRAMMA
@@ -126,7 +125,8 @@ class Classifier(ClassifierMixin, BaseEstimator, CoefficientMixin, ProbabilityMi
         """
         sparse, form = issparse(X), None
         X = self._check_X(X, reset=before is None)
-        if not given.is_plain_labels(y):
+        plain = type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biuU"
+        if not (plain and y.dtype.isnative):
             y = check_sparse(y, "y")
             many = multilabel_targets(y, 0 if before and before.form == "lists" else n_columns)
             y, form = (given.check_labels(y), None) if many is None else (many, many.form)

@@ -1,4 +1,4 @@
-"""Checks and conversion of user input: matrices, labels and weights."""
+"""Checks and conversion of user input: matrices, labels, weights and classes."""
 
 from __future__ import annotations
 
@@ -20,8 +20,17 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from sparsemargin._engine.rows.csr import INDEX_TYPES, VALUE_TYPES
+from sparsemargin.models.fitted.state import Fitted
 from sparsemargin.models.inputs.label_values import label_array, unwrapped
-from sparsemargin.models.inputs.labels import whole_numbers
+from sparsemargin.models.inputs.labels import (
+    LabelEncoder,
+    MultilabelEncoder,
+    refuse_lone,
+    warn_of_many_classes,
+    whole_numbers,
+)
+from sparsemargin.models.inputs.multilabel_targets import MultilabelTargets
+from sparsemargin.models.inputs.training_set import Targets
 
 
 def is_plain_csr(X: Any) -> bool:
@@ -37,11 +46,6 @@ def is_plain_csr(X: Any) -> bool:
         and indices.dtype in INDEX_TYPES
         and indices.dtype == indptr.dtype
     )
-
-
-def is_plain_labels(y: Any) -> bool:
-    """Return whether y has one label per row and is an array that `check_labels` would return."""
-    return type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biuU" and y.dtype.isnative
 
 
 def as_csr(X: Any, check: Callable[..., Any] = check_array, **options: Any) -> Any:
@@ -255,3 +259,53 @@ def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
             "weights; 0 leaves a row out."
         )
     return weights
+
+
+def encoded_targets(
+    y: np.ndarray | MultilabelTargets, before: Fitted | None, classes: np.ndarray | None
+) -> tuple[Targets, np.ndarray]:
+    """Return the encoded targets, and the classes: the given ones, or those that occur in y.
+
+    `before` is the state of the model, None before the first call. It must have the same form of
+    labels as y: one class or several labels for each row.
+    """
+    many = isinstance(y, MultilabelTargets)
+    if before is not None and many != before.many:
+        form = "one class a row, but y may have several labels a row"
+        if not many:
+            form = "any number of labels a row, but y has one class a row"
+        raise ValueError(f"The model has learned {form}. Give y as before, or fit anew.")
+    if classes is not None:
+        return (MultilabelEncoder(classes) if many else LabelEncoder(classes)).transform(y), classes
+    encoder = MultilabelEncoder() if many else LabelEncoder()
+    targets: Targets = encoder.fit_transform(y)
+    if not many:
+        refuse_lone(encoder.classes, "y")
+        warn_of_many_classes(len(encoder.classes), len(targets), "y")
+    return targets, encoder.classes
+
+
+def check_classes(
+    before: Fitted | None, wanted: np.ndarray | None, y: np.ndarray | MultilabelTargets
+) -> np.ndarray:
+    """Return the classes for a call of `partial_fit`: those of earlier calls, those passed
+    (`wanted`), or the columns of an indicator. Refuse classes that contradict each other."""
+    columns = y.columns if isinstance(y, MultilabelTargets) else None
+    if wanted is None:
+        known = columns if before is None else before.classes
+        if known is None:
+            raise ValueError("classes must be passed on the first call to partial_fit.")
+        return known
+    if columns is not None and not np.array_equal(wanted, columns):
+        raise ValueError(
+            f"classes={wanted.tolist()} are not the columns of y, an indicator of "
+            f"{len(columns)} labels. Leave classes out."
+        )
+    if not isinstance(y, MultilabelTargets):
+        refuse_lone(wanted, "classes")
+    if before is not None and not np.array_equal(wanted, before.classes):
+        raise ValueError(
+            f"classes={wanted.tolist()} is not the same as on the last call to partial_fit, "
+            f"which was {before.classes.tolist()}."
+        )
+    return wanted

@@ -10,6 +10,7 @@ import stat
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Any, BinaryIO
@@ -49,7 +50,8 @@ def replacing(
     # does.
     fresh = _fresh(target)
     try:
-        with open(fresh, "x+b", opener=_private_opener) as file:
+        # Only its owner may read it.
+        with open(fresh, "x+b", opener=partial(os.open, mode=0o600)) as file:
             yield file
             _set_permissions(target, file.fileno(), list(made_from))
             file.flush()
@@ -144,11 +146,6 @@ def _fresh(target: Path) -> Path:
     return target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
 
 
-def _private_opener(path: str, flags: int) -> int:
-    """Open a file that only its owner may read."""
-    return os.open(path, flags | os.O_CLOEXEC, 0o600)
-
-
 def _set_permissions(target: Path, descriptor: int, made_from: list[Any]) -> None:
     """Set the permissions of a new file. They are those of the file that it replaces, if there is
     one, without any permissions that the files in `made_from` lack."""
@@ -159,34 +156,34 @@ def _set_permissions(target: Path, descriptor: int, made_from: list[Any]) -> Non
         for owner in (status.st_uid, -1), (-1, status.st_gid):
             with suppress(OSError):
                 os.fchown(descriptor, *owner)
-    _take_group(descriptor, made_from)
-    before = None if status is None else stat.S_IMODE(status.st_mode)
-    # File systems without permissions refuse this.
-    with suppress(OSError):
-        os.fchmod(descriptor, _private_mode(descriptor, made_from, before))
-
-
-def _take_group(descriptor: int, made_from: Iterable[Any]) -> None:
-    """Give a new file the group of the files in `made_from`, if they have one common group and the
-    user is a member of it."""
-    groups = {status.st_gid for status in _statuses(made_from)}
+    # It gets the group of the files in `made_from`, if they have one common group and the user is a
+    # member of it.
+    statuses = list(_statuses(made_from))
+    groups = {each.st_gid for each in statuses}
     if len(groups) == 1:
         with suppress(OSError):
             os.fchown(descriptor, -1, groups.pop())
+    before = None if status is None else stat.S_IMODE(status.st_mode)
+    # File systems without permissions refuse this.
+    with suppress(OSError):
+        mode = _private_mode(descriptor, statuses, before)
+        # A remote file may require a password, so that a file made from it is the owner's only.
+        os.fchmod(descriptor, mode & 0o600 if any(map(is_url, made_from)) else mode)
 
 
-def _private_mode(descriptor: int, made_from: Iterable[Any], before: int | None) -> int:
+def _private_mode(descriptor: int, statuses: Iterable[os.stat_result], before: int | None) -> int:
     """Return permissions for an open file that let only those users read it who may read all files
-    in `made_from`.
-
-    `before` are the permissions without this restriction; None means those that the umask leaves. A
-    file that is made from a remote file can be read by its owner only, because the store may
-    require a password.
-    """
-    mode = 0o666 & ~_umask() if before is None else before
-    made_from = list(made_from)
-    group = os.fstat(descriptor).st_gid
-    for status in _statuses(made_from):
+    with these statuses. `before` are the permissions without this restriction; None means those
+    that the umask leaves."""
+    if before is None:
+        # The umask can be read only by setting it. Files that other threads create meanwhile can be
+        # accessed by their owner only.
+        with _umask_lock:
+            mask = os.umask(0o077)
+            os.umask(mask)
+        before = 0o666 & ~mask
+    mode, group = before, os.fstat(descriptor).st_gid
+    for status in statuses:
         allowed = stat.S_IMODE(status.st_mode) | 0o600
         if status.st_gid != group:
             # Members of the new file's group have the permissions of others on the source.
@@ -194,22 +191,13 @@ def _private_mode(descriptor: int, made_from: Iterable[Any], before: int | None)
             # Members of the source's group are others for the new file.
             allowed &= ~_OTHERS | (stat.S_IMODE(status.st_mode) & _GROUP) >> 3
         mode &= allowed | ~0o777
-    return mode & 0o600 if any(map(is_url, made_from)) else mode
+    return mode
 
 
 def _statuses(paths: Iterable[Any]) -> Iterable[os.stat_result]:
     for path in paths:
         with suppress(OSError, ValueError):
             yield os.stat(path)
-
-
-def _umask() -> int:
-    """Return the umask, which can be read only by setting it."""
-    with _umask_lock:
-        # Files that other threads create meanwhile can be accessed by their owner only.
-        mask = os.umask(0o077)
-        os.umask(mask)
-    return mask
 
 
 def _sync_folder(folder: Path) -> None:

@@ -84,16 +84,13 @@ def _identity(path: Any, *, stream: int) -> Hashable | None:
         folder, name = os.path.split(real)
     with suppress(OSError):
         status = os.stat(folder)
-        return status.st_dev, status.st_ino, _folded(name)
+        folded = unicodedata.normalize("NFC", os.fsdecode(name)).casefold()
+        return status.st_dev, status.st_ino, folded
     return real
 
 
 def _number(status: os.stat_result) -> Hashable | None:
     return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None
-
-
-def _folded(name: str | bytes) -> str:
-    return unicodedata.normalize("NFC", os.fsdecode(name)).casefold()
 
 
 def _is_same(one: Named, other: Named) -> bool:

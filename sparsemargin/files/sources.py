@@ -18,8 +18,7 @@ from typing import Any, BinaryIO
 
 from sparsemargin._engine.svmlight.scan import PADDING
 from sparsemargin.files.archive import HEAD_BYTES
-from sparsemargin.files.compression import CountingReader, DecompressedReader, codec_of
-from sparsemargin.files.encodings import Utf8Reader
+from sparsemargin.files.compression import CountingReader, DecompressedReader, Utf8Reader, codec_of
 from sparsemargin.files.folders import (
     CACHE_SUFFIX,
     ENTRIES,

@@ -51,7 +51,7 @@ from sparsemargin.models.inputs.training_set import (
     steps_by_class,
 )
 from sparsemargin.models.kernels import Kernel, kernel_of
-from sparsemargin.models.parameters import declarations, generator_of
+from sparsemargin.models.parameters import declarations
 from sparsemargin.models.stream_checks import PRECOMPUTED, StreamChecks
 
 #: Upper limit, exclusive, of random seeds.
@@ -124,7 +124,12 @@ class Learner(StreamChecks):
         return max(2.0, 2.0 * np.log(n_features)) if self.p == "log" else float(self.p)
 
     def random_generator(self) -> np.random.RandomState:
-        return generator_of(self.random_state)
+        """Return the generator for `random_state`; None: NumPy's global generator."""
+        if self.random_state is None:
+            return np.random.mtrand._rand
+        if isinstance(self.random_state, np.random.RandomState):
+            return self.random_state
+        return np.random.RandomState(self.random_state)
 
     @property
     def has_intercept(self) -> bool:
@@ -254,7 +259,8 @@ class Learner(StreamChecks):
         scaling = self.fitted.scaling if resume else None
         if self.standardize and not resume and (counted is None or counted.any()):
             scaling = scaling_of(rows, counted, weights)
-        rows = standardized(rows, scaling)
+        if scaling is not None:
+            rows = standardized(rows, scaling)
         balanced = self.class_weight == "balanced"
         counts = rows_by_class(targets, len(data.classes), counted) if balanced else None
         first = Beginning(
@@ -419,7 +425,8 @@ class Learner(StreamChecks):
             prior = self.prior_of(rows, data.targets, data.classes, counted)
             first = Beginning(measured, data.classes, data.form, sparse=data.sparse, prior=prior)
             self.open_stream(first, seed)
-        rows = standardized(rows, self.fitted.scaling)
+        if self.fitted.scaling is not None:
+            rows = standardized(rows, self.fitted.scaling)
         task = self.make_task(rows, data.targets, data.weights, n_threads=self.n_threads())
         if is_new and self.counts_first_rows:
             self.fitted.skip_outputs(task)

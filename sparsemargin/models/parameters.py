@@ -203,12 +203,3 @@ def documented(doc: str, parameters: Mapping[str, Parameter], base: Any) -> str:
     own_first = sorted(parameters.values(), key=lambda each: each.name in declarations(base))
     entries = "\n".join(each.described() for each in own_first)
     return doc.replace("{parameters}", f"Parameters\n----------\n{entries}")
-
-
-def generator_of(random_state: Any) -> np.random.RandomState:
-    """Return the generator for a `random_state`; None: NumPy's global generator."""
-    if random_state is None:
-        return np.random.mtrand._rand
-    if isinstance(random_state, np.random.RandomState):
-        return random_state
-    return np.random.RandomState(random_state)

@@ -264,7 +264,9 @@ class _Entrant:
         self.candidate, self.scaling = candidate, scaling if candidate.standardizes else None
         self.learner = candidate.learner({**params, **candidate.without_standardization})
         self.wrong = np.zeros(n_rows, dtype=bool)
-        self.learner.open_stream(replace(first, rows=standardized(first.rows, self.scaling)), 0)
+        if self.scaling is not None:
+            first = replace(first, rows=standardized(first.rows, self.scaling))
+        self.learner.open_stream(first, 0)
 
     def read(self, rows: Rows, codes: np.ndarray, weights: np.ndarray | None, where: slice) -> bool:
         """Predict the rows of a block, then train on them. Return False if a row is too large or
@@ -273,7 +275,8 @@ class _Entrant:
         n_places = 1 << (rows.n_rows - 1).bit_length()
         kept = ProgressiveOutputs(fitted.space.n_vectors, n_places, learner._weight_root)
         some = None if weights is None else weights[where]
-        rows = standardized(rows, self.scaling)
+        if self.scaling is not None:
+            rows = standardized(rows, self.scaling)
         try:
             learner.learn_stream(learner.make_task(rows, codes[where], some, progress=kept))
         except BadRow:

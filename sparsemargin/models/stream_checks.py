@@ -98,7 +98,7 @@ class StreamChecks(SharedParameters, Attributes):
     def _kernel_faults(self, grows: bool) -> Iterator[str]:
         """Yield such messages for the parameters of the kernel."""
         yield from self._needs_of_all_rows()
-        if getattr(self.kernel_object, "gamma", None) == "auto" and grows:
+        if not self.is_linear and getattr(self.kernel_object, "gamma", None) == "auto" and grows:
             yield "gamma='auto' needs the number of features: pass n_features, or hash_bits."
 
     def _needs_of_all_rows(self) -> Iterator[str]:
@@ -109,7 +109,7 @@ class StreamChecks(SharedParameters, Attributes):
                 "know. Call fit, or pass standardize=False and scale the rows with "
                 "StandardScaler.partial_fit of scikit-learn."
             )
-        kernel = self.kernel_object
+        kernel = None if self.is_linear else self.kernel_object
         if isinstance(kernel, Precomputed):
             yield PRECOMPUTED
         # A model that resumes training has stored its gamma.

@@ -15,8 +15,7 @@ from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, open_csv
 from pyarrow.parquet import ParquetFile
 
 from sparsemargin.files.sources import Source, TextBlock
-from sparsemargin.readers.text_forms import DocumentForm
-from sparsemargin.readers.text_layouts import Layout
+from sparsemargin.readers.text_forms import DocumentForm, Layout
 from sparsemargin.readers.text_lines import LineError, Parsed, content_of, not_utf8, parse_values
 
 # Rows of a table that are read together.

@@ -16,14 +16,19 @@ import numpy as np
 from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.rows.parts import pointers_of
 from sparsemargin._heavy import scipy_sparse
-from sparsemargin.files.encodings import encoding_named
+from sparsemargin.files.compression import encoding_named
 from sparsemargin.files.sources import Source, TextBlock
 from sparsemargin.models.inputs.label_table import LabelTable, number_of
-from sparsemargin.readers import text_layouts
 from sparsemargin.readers.reading import Reading, run_ahead
 from sparsemargin.readers.rows import LabelledRows, Origin
 from sparsemargin.readers.svmlight import Corpus
-from sparsemargin.readers.text_forms import DocumentForm
+from sparsemargin.readers.text_forms import (
+    DocumentForm,
+    layout_of_csv,
+    layout_of_tsv,
+    notes_on_labels,
+    notes_on_quotes,
+)
 from sparsemargin.readers.text_lines import (
     PARSERS,
     SAY_WHICH,
@@ -88,9 +93,7 @@ def pieces(source: Source, how: DocumentForm) -> Iterator[Piece]:
         blocks = chain([first], blocks)
         begin = content_of(first, as_lines=False).lstrip(b" \r\n")
         try:
-            layout = (text_layouts.layout_of_csv if form == "csv" else text_layouts.layout_of_tsv)(
-                begin, how
-            )
+            layout = (layout_of_csv if form == "csv" else layout_of_tsv)(begin, how)
         except ValueError as error:
             raise ValueError(f"{source.name}, line 1: {error}") from None
     if layout is not None:
@@ -142,9 +145,7 @@ def _of_lines(block: TextBlock, form: str, how: DocumentForm, free: list[bytearr
     except UnicodeDecodeError as error:
         raise not_utf8(block, error) from None
     if form == "tsv" and block.n_lines_before == 0:
-        notes = [
-            f"{origin.name}: {each}" for each in text_layouts.notes_on_quotes(made.parsed.texts)
-        ]
+        notes = [f"{origin.name}: {each}" for each in notes_on_quotes(made.parsed.texts)]
         made = replace(made, notes=(*made.notes, *notes))
     free.append(block.buffer)
     return replace(made, consumed=block.consumed, numeric=form == "vw")
@@ -158,7 +159,7 @@ def _documents(parse: Callable[[], Parsed], origin: Numbered) -> Documents:
     is_first = len(origin.numbers) > 0 and origin.numbers[0] == 1
     notes = list[str]()
     if is_first and made.counts is not None and (made.counts == 1).all():
-        notes = [f"{origin.name}: {each}" for each in text_layouts.notes_on_labels(made.labels)]
+        notes = [f"{origin.name}: {each}" for each in notes_on_labels(made.labels)]
     if is_first and made.verdict is not None and made.verdict.doubt:
         notes.append(f"{origin.name}: {made.verdict.doubt}")
     return Documents(made, replace(origin, numbers=origin.numbers[made.rows]), notes=tuple(notes))

@@ -37,7 +37,7 @@ _OF_COLUMNS = (
 
 def learned_of(kind: str, step: Any, parameters: dict[str, Any]) -> dict[str, Any]:
     """Return the learned values of a step. Parameters that files can't hold are replaced."""
-    return _KINDS[kind][0](step, parameters) if kind in _KINDS else {}
+    return KINDS[kind][0](step, parameters)
 
 
 def given_parameters(kind: str, parameters: dict[str, Any]) -> dict[str, Any]:
@@ -51,10 +51,10 @@ def given_parameters(kind: str, parameters: dict[str, Any]) -> dict[str, Any]:
 
 def restore(kind: str, step: Any, learned: dict[str, Any]) -> bool:
     """Restore what a step has learned. Return False if another module restores such steps."""
-    if kind not in _KINDS:
+    if kind not in KINDS:
         return False
     try:
-        _KINDS[kind][1](kind, step, learned)
+        KINDS[kind][1](kind, step, learned)
     except TypeError as error:
         raise ValueError(f"{kind} is damaged: {error}") from None
     return True
@@ -221,7 +221,8 @@ def _restore_projection(kind: str, step: Any, learned: dict[str, Any]) -> None:
         setattr(step, name, array_of(learned, name, dtype, (n,)))
 
 
-_KINDS = {
+#: The functions that save and restore what a step has learned.
+KINDS = {
     "OneHotEncoder": (_saved_encoder, _restore_encoder),
     "OrdinalEncoder": (_saved_encoder, _restore_encoder),
     "SelectKBest": (_saved_selection, _restore_selection),

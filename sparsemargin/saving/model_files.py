@@ -33,7 +33,6 @@ from sparsemargin.saving import steps as pipelines
 from sparsemargin.saving.values import Decoder, Encoder
 from sparsemargin.saving.wrappers import (
     decoded_wrappers,
-    encoded_wrappers,
     rewrapped,
     unwrapped,
 )
@@ -142,7 +141,7 @@ def write_model(
     model.fitted.require_all("saved")
     model.check_parameters()
     parameters = model.parameters()
-    if isinstance(model.kernel_object, Function):
+    if not model.is_linear and isinstance(model.kernel_object, Function):
         raise ValueError(
             f"The kernel of this {type(model).__name__} is a function. A model file can't hold "
             "functions, because loading one never runs code from it. Pickle the model, or fit it "
@@ -166,8 +165,10 @@ def write_model(
         "state": encoder.encode_named(state),
         "run": encoder.encode(run, "run"),
         "pipeline": None,
-        **encoded_wrappers(list(wrappers), encoder),
     }
+    around = [encoder.encode_named(each, f"wrappers.{i}.") for i, each in enumerate(wrappers)]
+    if around:
+        document["wrappers"] = around
     if steps:
         pipeline = {"steps": pipelines.encoded(steps[:-1]), "last": steps[-1][0]}
         document["pipeline"] = encoder.encode_named(pipeline, "pipeline.")

@@ -89,7 +89,7 @@ def _encoded(step: Any, also: Sequence[str]) -> dict[str, Any]:
             "classifier, pipeline[-1], or save the whole pipeline with joblib.dump."
         )
     parameters = step.get_params(deep=False)
-    learned = columns.learned_of(kind, step, parameters)
+    learned = columns.learned_of(kind, step, parameters) if kind in columns.KINDS else {}
     if kind == "ColumnTransformer":
         members, learned = columns.saved_columns(step, parameters)
         learned = {"members": encoded(members, _NO_STEPS), **learned}

@@ -19,7 +19,7 @@ from typing import Any
 
 from sparsemargin._engine.state import instance, part, require
 from sparsemargin.models.pipelines import is_of_library
-from sparsemargin.saving.values import Decoder, Encoder
+from sparsemargin.saving.values import Decoder
 
 # Largest number of wrappers around each other. Deeply nested ones would exhaust Python's stack.
 _MOST = 4
@@ -37,12 +37,6 @@ def unwrapped(model: Any) -> tuple[Any, list[dict[str, Any]]]:
             wrappers.append({"class": name, "values": values})
         else:
             return model, wrappers
-
-
-def encoded_wrappers(wrappers: list[dict[str, Any]], encoder: Encoder) -> dict[str, Any]:
-    """Return the part of the document that holds the wrappers, which is empty without any."""
-    entries = [encoder.encode_named(each, f"wrappers.{i}.") for i, each in enumerate(wrappers)]
-    return {"wrappers": entries} if entries else {}
 
 
 def decoded_wrappers(document: Any, decoder: Decoder) -> list[dict[str, Any]]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from functools import partial
+
 import numpy as np
 
 from sparsemargin._engine.fitting.task import Positives
@@ -12,13 +15,21 @@ from sparsemargin.models.inputs.training_set import Targets
 _SHARE, _LEAST_EXPECTED = 0.1, 20.0
 
 
+class SortedRowsError(Exception):
+    """Raised if the rows are sorted by their labels and should be mixed with `seed`."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self.seed = seed
+
+
+@dataclass
 class LabelOrder:
     """Counter of the rows of each class, and of changes of the class from row to row."""
 
-    def __init__(self) -> None:
-        self.counts = np.zeros(0, dtype=np.int64)
-        self.changes = 0
-        self.last: int | None = None
+    counts: np.ndarray = field(default_factory=partial(np.zeros, 0, dtype=np.int64))
+    changes: int = 0
+    last: int | None = None
 
     def add(self, codes: Targets, order: np.ndarray | None) -> None:
         """Count the classes of the next rows, unless they are shuffled (`order` is not None) or

@@ -21,7 +21,10 @@ from sparsemargin.readers.row_cache import (
     shuffled_blocks,
     write_cache,
 )
-from sparsemargin.readers.rows import LabelledRows, RowSource
+from sparsemargin.readers.rows import LabelledRows, RowSource, join_blocks
+
+# Largest number of entries and of rows of a sample of the row cache. The entries take 48 MB.
+_MOST_ENTRIES, _MOST_ROWS = 1 << 22, 30_000
 
 
 @cache
@@ -157,6 +160,19 @@ class Passes:
             if n_rows <= 0:
                 break
         return found
+
+    def sampled(self) -> LabelledRows:
+        """Return a random sample of the rows of the cache, in the order of the cache."""
+        cache = self.cache
+        assert cache is not None
+        fitting = int(cache.n_rows * min(1.0, _MOST_ENTRIES / max(1, cache.n_entries)))
+        n_rows = min(cache.n_rows, _MOST_ROWS, max(1, fitting))
+        drawn = np.random.RandomState(0).choice(cache.n_rows, n_rows, replace=False)
+        wanted, found = np.sort(drawn), []
+        for first, block in zip(cache.first_rows.tolist(), cache.blocks(), strict=True):
+            start, stop = np.searchsorted(wanted, [first, first + block.n_rows])
+            found.append(block.take(wanted[start:stop] - first))
+        return join_blocks(found)
 
     def consumed(self, block: LabelledRows, n_rows: int) -> int:
         """Return how many bytes of the source the first `n_rows` rows of a pass take, of which

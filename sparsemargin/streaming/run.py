@@ -14,6 +14,7 @@ import numpy as np
 from sparsemargin._engine.fitting.epochs import Patience, count_trials
 from sparsemargin._engine.fitting.threads import interruptible, uninterrupted
 from sparsemargin._engine.messages import warn_user
+from sparsemargin._engine.rows.columns import NO_ROWS
 from sparsemargin.models import Learner
 from sparsemargin.models.fitted.outputs import (
     ROWS_SAMPLED,
@@ -34,9 +35,8 @@ from sparsemargin.models.inputs.training_set import (
 from sparsemargin.models.learner import LARGEST_SEED
 from sparsemargin.readers.rows import LabelledRows, join_blocks
 from sparsemargin.readers.svmlight import located_index
-from sparsemargin.streaming.cached_rows import hold_out_rows
 from sparsemargin.streaming.checkpoints import Checkpoint
-from sparsemargin.streaming.label_order import LabelOrder
+from sparsemargin.streaming.label_order import LabelOrder, SortedRowsError
 from sparsemargin.streaming.options import FitOptions
 from sparsemargin.streaming.report import Interruption, Progress
 from sparsemargin.streaming.stream_labels import StreamLabels
@@ -51,14 +51,6 @@ _CHECKPOINT_EVERY = 300.0
 # When a row has a new feature, memory is allocated for this multiple of the features needed, so
 # that the weights are seldom copied.
 _GROWTH = 1.5
-
-
-class SortedRowsError(Exception):
-    """Raised if the rows are sorted by their labels and should be mixed with `seed`."""
-
-    def __init__(self, seed: int) -> None:
-        super().__init__(seed)
-        self.seed = seed
 
 
 class Run:
@@ -155,7 +147,23 @@ class Run:
         while continues:
             continues = self._make_epoch(self.passes.again(self.seed, self.epoch + 1))
         if self.epoch > 1 and self.passes.cache is not None and self.source.holds_rows_out:
-            hold_out_rows(self.learner, self.labels, self.passes.cache, self.epoch)
+            self._hold_out_rows()
+
+    def _hold_out_rows(self) -> None:
+        """Replace the stored outputs by outputs for held-out rows of the cache, as is done after
+        several epochs over rows in memory. Models with the same settings are trained on parts of a
+        sample. A model that was trained on other rows before is not changed."""
+        learner, fitted = self.learner, self.learner.fitted
+        if fitted.progress is None or not fitted.progress.spoiled or fitted.trials_before:
+            return
+        block = self.passes.sampled()
+        rows, targets = block.with_columns(fitted.space.n_features), self.labels.targets_of(block)
+        fitted.n_iter = float(self.epoch)  # the largest number of epochs of the similar models
+        task = learner.make_task(
+            rows, targets, None, progress=None, distinct=True, n_threads=learner.n_threads()
+        )
+        seed = 0 if learner.shuffle else None
+        learner.hold_out(task, Beginning(NO_ROWS, fitted.classes, fitted.form), seed)
 
     def _check_classes(self) -> None:
         """Warn if the classes were found in the rows and are almost as many as the rows."""
@@ -229,7 +237,12 @@ class Run:
             rows = self._learn_rows(block, targets, order)
             self._sample(rows, targets)
             self.rows += block.n_rows
-            progress = self._progress(self.passes.consumed(block, self.rows))
+            consumed = self.passes.consumed(block, self.rows)
+            progress = Progress(
+                self.epoch, consumed, self.passes.n_bytes, self.rows, self._n_features(),
+                self._corrections(), None if self.mistakes < 0 else self.mistakes,
+                time.perf_counter() - self.started, self.uncounted,
+            )  # fmt: skip
             self.position = self._position(progress)
             if self.options.report is not None:
                 self.options.report(progress)
@@ -348,13 +361,6 @@ class Run:
             self.samples.append(sample)
 
     # ----------------------------------------------------------------------- progress and resuming
-
-    def _progress(self, consumed: int) -> Progress:
-        mistakes = None if self.mistakes < 0 else self.mistakes
-        return Progress(
-            self.epoch, consumed, self.passes.n_bytes, self.rows, self._n_features(),
-            self._corrections(), mistakes, time.perf_counter() - self.started, self.uncounted,
-        )  # fmt: skip
 
     def _position(self, progress: Progress) -> dict[str, Any]:
         """Return the position of the run as plain values that do not change later."""

@@ -31,12 +31,13 @@ from sparsemargin.models.inputs.labels import (
 from sparsemargin.models.selection import LEAST_ROWS, MOST_ROWS, DefaultAlgorithm
 from sparsemargin.readers.reading import SettingsError, columns_of, threads_for
 from sparsemargin.readers.row_cache import default_cache_path
-from sparsemargin.readers.rows import LabelledRows, RowSource, join_blocks
+from sparsemargin.readers.rows import RowSource, join_blocks
 from sparsemargin.readers.svmlight import Corpus
 from sparsemargin.streaming.checkpoints import Checkpoint
+from sparsemargin.streaming.label_order import SortedRowsError
 from sparsemargin.streaming.options import StreamOptions
 from sparsemargin.streaming.passes import Passes
-from sparsemargin.streaming.run import Run, SortedRowsError
+from sparsemargin.streaming.run import Run
 from sparsemargin.streaming.stream_labels import NewClassError, StreamLabels
 
 MakeLearner = Callable[[], Learner]
@@ -80,7 +81,10 @@ def with_cache_path(options: StreamOptions, sources: list[Source]) -> StreamOpti
 def learn_rows(source: RowSource, options: StreamOptions) -> Learner:
     """Train on the rows of any source, as `fit_svmlight` does; `cache` is a path or False."""
     with _blaming_settings():
-        _check_distinct(source, options)
+        # The cache and the checkpoint must not replace a file that is read.
+        cache = None if isinstance(options.cache, bool) else options.cache
+        outputs = Named("cache", cache), Named("checkpoint", options.checkpoint)
+        check_distinct(outputs, [Named("the file", name) for name in source.files])
         check_count("memory_limit", options.memory_limit, 1, sys.maxsize)
         make = _maker_of(options, grows=source.reading.n_columns is None)
         encoder = given_encoder(options.classes, options.positive, source.reading.multilabel)
@@ -91,11 +95,9 @@ def learn_rows(source: RowSource, options: StreamOptions) -> Learner:
                 "themselves."
             )
     # If the user asked for no cache, epochs after the first read a temporary one.
-    cache: Path | bool = options.max_iter != 1 or options.least_epochs is not None
-    if not isinstance(options.cache, bool):
-        cache = Path(options.cache)
+    several = options.max_iter != 1 or options.least_epochs is not None
     # The number of vectors is not known yet, so indices are limited by the memory of one vector.
-    passes = Passes(source, options.max_index, cache)
+    passes = Passes(source, options.max_index, several if cache is None else Path(cache))
     with closing(passes):
         make = _selected(passes, encoder, options) or make
         return _learn_passes(passes, encoder, make, options)
@@ -126,13 +128,6 @@ def _learn_passes(
         except SortedRowsError as found:
             passes.shuffle_seed = found.seed
         start = None
-
-
-def _check_distinct(source: RowSource, options: StreamOptions) -> None:
-    """Refuse a row cache or a checkpoint that would replace a file that is read."""
-    cache = None if isinstance(options.cache, bool) else options.cache
-    outputs = Named("cache", cache), Named("checkpoint", options.checkpoint)
-    check_distinct(outputs, [Named("the file", name) for name in source.files])
 
 
 @contextmanager
@@ -237,16 +232,10 @@ def _selected(
     prior = options.least_epochs is not None
     candidate = default.candidate(rows, codes, encoder.classes, n_features=n_features, prior=prior)
     if options.least_epochs is not None:
-        share = _share_read(blocks, source)
-        counts = None
+        consumed, size, counts = blocks[-1].consumed, source.size, None
+        share = min(1.0, consumed / size) if consumed and size else 1.0  # of the rows
         if not isinstance(codes, Positives):
             counts = np.bincount(codes, minlength=len(encoder.classes)) / share
         n_epochs = candidate.epochs_of(int(first.n_rows / share), counts)
         params = {**params, "max_iter": max(n_epochs, options.least_epochs)}
     return partial(candidate.learner, params)
-
-
-def _share_read(blocks: list[LabelledRows], source: RowSource) -> float:
-    """Return the share of the source that the first blocks take, 1 if it is not known."""
-    consumed, size = blocks[-1].consumed, source.size
-    return min(1.0, consumed / size) if consumed and size else 1.0

@@ -9,7 +9,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from sparsemargin._engine.state import require
-from sparsemargin.estimators.classifiers import as_classifier
 from sparsemargin.models import Learner
 from sparsemargin.text.pipeline import Pipeline
 
@@ -64,9 +63,15 @@ class SavedEstimator(BaseEstimator):
         first step of such a pipeline."""
 
     @classmethod
-    def of_parts(cls, first: Any, learner: Learner, **settings: Any) -> Self:
-        """Return the estimator of a fitted first step and a learner, with these parameters."""
-        return cls(**settings).keep(first, as_classifier(learner))
+    def parts_for_file(cls, first: Any, learner: Learner, **settings: Any) -> dict[str, Any]:
+        """Return the arguments with which `write_model` saves a fitted first step and a learner as
+        an estimator with these parameters."""
+        model = cls(**settings)
+        values = {
+            name: model._plain(name, value) for name, value in model.get_params(deep=False).items()
+        }
+        steps = [(cls._first, first), ("classifier", learner)]
+        return {"steps": steps, "wrappers": [{"class": cls.__name__, "values": values}]}
 
     def keep(self, first: Any, classifier: Any) -> Self:
         """Set the fitted steps."""

@@ -1,6 +1,6 @@
 """Analyses that the engine supports, and the preparation and scanning of texts."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache, partial
@@ -10,6 +10,7 @@ from threading import Event
 from time import monotonic
 from typing import Any
 
+import joblib
 import numpy as np
 
 from sparsemargin._engine.text.counting import SPECIAL, Lexicon, Scanner
@@ -39,6 +40,9 @@ STEPS = (
 
 #: Least and largest number of characters of a block of texts. Ctrl-C takes effect between blocks.
 MIN_BLOCK_CHARACTERS, MAX_BLOCK_CHARACTERS = 250_000, 2_000_000
+
+#: Number of nonzero values that are processed at once, so that they stay in the CPU cache.
+ENTRIES = 1 << 18
 
 #: Seconds between two progress messages.
 SECONDS = 5.0
@@ -232,12 +236,6 @@ class ScanPlan:
         self.learns = known is None and "n_hashed" not in settings
         self._idle: list[Scanner] = []
 
-    def of_terms(self, known: Any) -> "ScanPlan":
-        """Return a plan with the same settings for other terms."""
-        if known is self.known:
-            return self
-        return ScanPlan(self.parameters, self.preparation, self.settings, known)
-
     def scanner(self, dtype: np.dtype) -> Scanner:
         if self.known is None:
             return Scanner(dtype, **self.settings)
@@ -322,9 +320,24 @@ def scan(
     with ThreadPoolExecutor(n_jobs) as threads:
         try:
             list(threads.map(scan_part, range(n_jobs)))
-            return scanners[0], merge_rows(scanners, dtype, plan.learns, threads)
+            return scanners[0], merge_rows(scanners, plan.learns, threads)
         finally:
             stop.set()
+
+
+def frequent_terms(plan: ScanPlan, texts: Iterable[Any], n_jobs: int, most: int) -> list[str]:
+    """Return the most frequent terms of texts, at most `most`, by increasing frequency. Terms of
+    equal frequency are sorted."""
+    scanner, (values, columns, _) = scan(plan, np.dtype(np.int32), texts, n_jobs)
+    counts = np.bincount(columns, values, len(scanner.lexicon))
+    # With pairs of words, the lexicon also has their words.
+    numbers = scanner.lexicon.order()
+    numbers = numbers[counts[numbers] > 0]
+    if not len(numbers):
+        raise ValueError("empty vocabulary; perhaps the documents only contain stop words")
+    frequent = np.argsort(counts[numbers], kind="stable")[-most:]
+    terms: list[str] = scanner.lexicon.terms(numbers[frequent].astype(np.int32))
+    return terms
 
 
 def split_bounds(texts: list[Any], n_parts: int) -> list[int]:
@@ -346,9 +359,17 @@ def shares(n: int, size: int) -> list[slice]:
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
-def merge_rows(
-    scanners: list[Scanner], dtype: np.dtype, learn: bool, threads: Executor
-) -> tuple[np.ndarray, ...]:
+def for_shares(work: Callable[[slice], None], n: int, n_jobs: int | None) -> None:
+    """Call `work` with slices that cover `n` entries, each small enough for the cache."""
+    parts = shares(n, ENTRIES)
+    if len(parts) > 1 and joblib.effective_n_jobs(n_jobs) > 1:
+        with ThreadPoolExecutor(joblib.effective_n_jobs(n_jobs)) as threads:
+            list(threads.map(work, parts))
+    else:
+        list(map(work, parts))
+
+
+def merge_rows(scanners: list[Scanner], learn: bool, threads: Executor) -> tuple[np.ndarray, ...]:
     """Concatenate the rows of all scanners.
 
     If the scanners collect terms (`learn`), all terms are added to the lexicon of the first one,

@@ -6,7 +6,6 @@ version of scikit-learn does not call such a step, the engine is not used and re
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from numbers import Integral
 from typing import Any, Self
@@ -26,8 +25,11 @@ from sklearn.utils.validation import check_is_fitted
 from sparsemargin._checks import check_texts
 from sparsemargin._engine.text import counting
 from sparsemargin.text.analysis import (
+    ENTRIES,
     Preparation,
     ScanPlan,
+    for_shares,
+    frequent_terms,
     naming_no_texts,
     parameters_of,
     scan,
@@ -36,9 +38,6 @@ from sparsemargin.text.analysis import (
 )
 from sparsemargin.text.hashed_terms import HashedNames, NamedColumns
 from sparsemargin.text.vocabulary import Vocabulary
-
-#: Number of nonzero values that are processed at once, so that they stay in the CPU cache.
-ENTRIES = 1 << 18
 
 #: Largest number of hashed columns, because a scanner has a counter for each. For more columns,
 #: scikit-learn's code is used.
@@ -60,16 +59,6 @@ def matrix_of(arrays: tuple[np.ndarray, ...], n_columns: int, dtype: Any) -> csr
     else:
         columns = columns.astype(np.int64)
     return csr_matrix((values, columns, ends), shape=(len(ends) - 1, n_columns), dtype=dtype)
-
-
-def for_shares(work: Callable[[slice], None], n: int, n_jobs: int | None) -> None:
-    """Call `work` with slices that cover `n` entries, each small enough for the cache."""
-    parts = shares(n, ENTRIES)
-    if len(parts) > 1 and joblib.effective_n_jobs(n_jobs) > 1:
-        with ThreadPoolExecutor(joblib.effective_n_jobs(n_jobs)) as threads:
-            list(threads.map(work, parts))
-    else:
-        list(map(work, parts))
 
 
 def normalized(X: Any, norm: str | None) -> Any:
@@ -177,7 +166,9 @@ class _Scanning:
             if settings is None:
                 return None
             plan = ScanPlan(parameters, Preparation(self, self._base), settings | given)
-        plan = plan.of_terms(terms and terms())
+        known = terms and terms()
+        if known is not plan.known:
+            plan = ScanPlan(plan.parameters, plan.preparation, plan.settings, known)
         self.__dict__["_plan"] = plan
         return plan
 
@@ -406,12 +397,16 @@ class HashingVectorizer(  # type: ignore[call-arg]
         self.terms_: dict[int, str] = {}
         names = set(CountVectorizer().get_params()) & set(self.get_params()) - {"binary", "dtype"}
         counter = CountVectorizer(**{name: getattr(self, name) for name in names})
-        try:
-            counts = np.asarray(counter.fit_transform(texts).sum(axis=0)).ravel()
-        except ValueError:  # there are no terms
-            return self
-        frequent = np.argsort(counts, kind="stable")[-most:]
-        terms = counter.get_feature_names_out()[frequent].tolist()
+        plan = counter._plan_of()
+        if plan is not None:
+            terms = frequent_terms(plan, texts, joblib.effective_n_jobs(self.n_jobs), most)
+        else:
+            try:
+                counts = np.asarray(counter.fit_transform(texts).sum(axis=0)).ravel()
+            except ValueError:  # there are no terms
+                return self
+            frequent = np.argsort(counts, kind="stable")[-most:]
+            terms = counter.get_feature_names_out()[frequent].tolist()
         self.terms_ = {abs(murmurhash3_32(term)) % self.n_features: term for term in terms}
         return self
 

@@ -1,4 +1,4 @@
-"""The terms of a vectorizer and their columns. A dict of them is made only on request."""
+"""The terms of a vectorizer and their columns, of which a dict is made only on request."""
 
 from collections.abc import Mapping
 from typing import Any

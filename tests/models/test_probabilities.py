@@ -31,7 +31,7 @@ from sparsemargin._engine.first_order import vector_blocks
 from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
 from sparsemargin.datasets import make_zipf_text
 from sparsemargin.models.fitted.probabilities import Calibration, Sigmoids, Window
-from sparsemargin.streaming import cached_rows
+from sparsemargin.streaming import passes
 from sparsemargin.streaming.predict import Predictor
 
 MODELS = {
@@ -290,7 +290,7 @@ def test_repeated_file_disables_predict_proba(text, tmp_path):
 @pytest.mark.parametrize("algo", ["arow", "alma", "so"])
 @pytest.mark.parametrize("most_rows", [30_000, 500])
 def test_several_epochs_over_a_file_hold_rows_out(algo, most_rows, text, tmp_path, monkeypatch):
-    monkeypatch.setattr(cached_rows, "_MOST_ROWS", most_rows)
+    monkeypatch.setattr(passes, "_MOST_ROWS", most_rows)
     (X, y), path = text, str(tmp_path / "rows.svm")
     dump_svmlight_file(X[:1500], y[:1500], path)
     how = {"algo": algo, "random_state": 0}

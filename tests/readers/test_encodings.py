@@ -13,7 +13,7 @@ import pytest
 from problems.command_line import run
 from sparsemargin import TextClassifier, fit_text
 from sparsemargin.files import sources
-from sparsemargin.files.encodings import Utf8Reader, encoding_named
+from sparsemargin.files.compression import Utf8Reader, encoding_named
 from sparsemargin.readers.text_forms import DocumentForm
 from sparsemargin.streaming.learn_texts import learn_documents
 from sparsemargin.streaming.report import Interruption
@@ -74,7 +74,7 @@ def test_models_are_those_of_the_same_texts_in_utf_8(form, encoding):
 def test_encodings_of_several_bytes_and_of_states(encoding, texts, monkeypatch):
     expected = fit_text(written("csv", "utf-8", texts, ["a", "b"] * 50), random_state=0)
     for n_bytes in 7, 1000:
-        monkeypatch.setattr("sparsemargin.files.encodings._PIECE_BYTES", n_bytes)
+        monkeypatch.setattr("sparsemargin.files.compression._DECODED_BYTES", n_bytes)
         path = written("csv", encoding, texts, ["a", "b"] * 50)
         same(fit_text(path, encoding=encoding, random_state=0), expected)
 
@@ -89,7 +89,7 @@ def test_encodings_of_several_bytes_and_of_states(encoding, texts, monkeypatch):
     ],
 )  # fmt: skip
 def test_invalid_bytes_are_named_with_their_line(n_bytes, encoding, wrong, monkeypatch):
-    monkeypatch.setattr("sparsemargin.files.encodings._PIECE_BYTES", n_bytes)
+    monkeypatch.setattr("sparsemargin.files.compression._DECODED_BYTES", n_bytes)
     before = "one\ntwo\nthree\nfo".encode(encoding)
     reader = Utf8Reader(io.BytesIO(before + wrong + "ur\nfive\n".encode(encoding)), encoding, "x")
     with pytest.raises(ValueError, match=r"^x, line 4: byte 0x\w\w is not valid .* encoding=NAME"):

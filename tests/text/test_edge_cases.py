@@ -71,6 +71,7 @@ def test_int64_indices_are_kept(name, n_jobs, monkeypatch):
     # A matrix that needs 64-bit indices would not fit into memory, so they are simulated.
     monkeypatch.setattr(vectorizers, "matrix_of", wide)
     monkeypatch.setattr(vectorizers, "ENTRIES", 3)
+    monkeypatch.setattr(analysis, "ENTRIES", 3)
     X = getattr(ours, name)(n_jobs=n_jobs).fit_transform(TEXTS)
     assert X.indices.dtype == X.indptr.dtype == np.int64
     X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)

@@ -42,13 +42,10 @@ class GramLoop(StoredProducts):
         self.multipliers = space.multipliers
 
     @staticmethod
-    def suits(space, task):
-        """Return whether the task can be trained with dot products at all."""
+    def suits(task):
+        """Return whether the dot products of the rows of a task fit into memory and doubles."""
         m = len(task.codes)
-        return (
-            space.p == 2.0 and not space.adaptive and space.log is None and not space.averaged
-            and 8 * m * m <= MEMORY and _within_range(task.rows.data)
-        )  # fmt: skip
+        return 8 * m * m <= MEMORY and _within_range(task.rows.data)
 
     @staticmethod
     def cost_of_matrix(task):

@@ -10,7 +10,7 @@ import numpy as np
 from sparsemargin._engine.first_order.gram_loop import GramLoop
 from sparsemargin._engine.first_order.trials import Job, count_mistakes
 from sparsemargin._engine.fitting.certificate import JointCertificate, LinearCertificate
-from sparsemargin._engine.fitting.protocol import SpanLoop
+from sparsemargin._engine.fitting.protocol import PRODUCTS_PER_CALL, SpanLoop
 from sparsemargin._engine.fitting.threads import run_together, threads_worth, uninterrupted
 from sparsemargin._engine.rows.csr import ALL_STOPPED, OK, BadRow
 from sparsemargin._engine.rows.parts import summed
@@ -36,6 +36,7 @@ class LinearLoop(SpanLoop):
         self.rule, self.job = rule, None  # created at the first run
         self.n_mistakes = 0
         self.repeats = space.n_vectors == 1
+        self.span = max(1, PRODUCTS_PER_CALL * len(task.codes) // self.products)
         if space.n_vectors > FEW_VECTORS:
             self.span *= SIDE_BY_SIDE
         n_threads = 1 if space.log is not None else threads_worth(task.n_threads, self.products)
@@ -43,7 +44,11 @@ class LinearLoop(SpanLoop):
 
     @cached_property
     def by_products(self):
-        return GramLoop if GramLoop.suits(self.space, self.task) else None
+        # Products of rows give only the last weights. An average, variances or a log need the
+        # weights at each correction.
+        space = self.space
+        are_sums = space.p == 2.0 and not (space.adaptive or space.averaged) and space.log is None
+        return GramLoop if are_sums and GramLoop.suits(self.task) else None
 
     @property
     def mistakes(self):

@@ -101,8 +101,8 @@ class PackedSpace(LinearSpace):
         given = {name: part(state, name) for name in _NUMBERS if part(state, name) is not None}
         require("t" in given, "it has no 't'")
         there = np.zeros(n, bool)
-        for name, each in given.items():
-            for at, _ in _entries(each, name, n * n_vectors):
+        for each in given.values():
+            for at, _ in _entries(each, n * n_vectors):
                 there[at // n_vectors] = True
         has_bias = bool(part(state, "bias"))
         if has_bias:
@@ -111,13 +111,13 @@ class PackedSpace(LinearSpace):
         few = {name: value for name, value in state.items() if name not in _FOR_TRAINING}
         few |= {"n_coordinates": int(there.sum()) + 1, "variances": None}
         del there
-        few |= {name: _without_entries(each, name) for name, each in given.items()}
+        few |= {name: _without_entries(each) for name, each in given.items()}
         super().__setstate__(few)
         self.n_features = n - (1 if self.bias else 0)
         for name, each in given.items():
             array = getattr(self, name)
             require(each["values"].dtype == array.dtype, f"{name!r} is of another type")
-            for at, values in _entries(each, name, n * n_vectors):
+            for at, values in _entries(each, n * n_vectors):
                 coordinate, vector = np.divmod(at, n_vectors)
                 array[self.places(coordinate), vector] = values
         if self.averaged:
@@ -138,7 +138,7 @@ class PackedSpace(LinearSpace):
         if variances is not None:
             most = float(np.finfo(dtype).max) if "prior" in state else 1.0
             require(part(variances, "values").dtype == dtype, "'variances' is of another type")
-            for _, values in _entries(variances, "variances", n_numbers):
+            for _, values in _entries(variances, n_numbers):
                 require_within("variances", values, 0.0, most)
 
     def __getstate__(self):
@@ -231,7 +231,7 @@ class WeightSpace(PackedSpace):
         raise AttributeError("theta_ is not kept with predict_only=True. Load the model without.")
 
 
-def _entries(saved, name, n_numbers):
+def _entries(saved, n_numbers):
     """Yield flat indices and values of a saved array, in parts. The indices are checked."""
     index = np.int32 if n_numbers <= 2**31 else np.int64
     indices = array_of(saved, "indices", index, (None,), 0, n_numbers - 1)
@@ -241,7 +241,7 @@ def _entries(saved, name, n_numbers):
         yield indices[some], values[some]
 
 
-def _without_entries(saved, name):
+def _without_entries(saved):
     """Return the saved form of an array of zeros with the same dtypes."""
     return {key: part(saved, key)[:0] for key in ("indices", "values")}
 

@@ -142,7 +142,7 @@ class FitResult:
     history: list = field(default_factory=list)
 
     def __getstate__(self):
-        # One array for each of the numbers.
+        # The history becomes one array for each of the numbers that a check records.
         columns = zip(*self.history, strict=True) if self.history else ([],) * len(_HISTORY)
         history = {
             name: np.array(column, dtype)
@@ -230,10 +230,6 @@ class _Fit:
         """Number of trials that are still allowed."""
         return self.max_trials - self.trials
 
-    def count(self):
-        """Update the number of trials from the vector that was trained longest."""
-        self.trials = int((self.space.trials_per_vector - self.trials_before).max())
-
     @property
     def rate(self):
         """Corrections per epoch so far."""
@@ -242,8 +238,9 @@ class _Fit:
     def run(self):
         learning = True
         # The loops have different rounding errors. The choice between them therefore depends on
-        # counts, not on measured times, so that results are reproducible.
-        if self.loop.by_products is not None:
+        # counts, not on measured times, so that results are reproducible. The first epoch is always
+        # made by the plain loop.
+        if self.max_trials > self.n_trials and self.loop.by_products is not None:
             cost = self.loop.by_products.cost_of_matrix(self.task)
             patience = PATIENCE * self.space.n_vectors * cost
             self.next_choice = self.first_choice = max(1, -(-patience // self.loop.products))
@@ -277,31 +274,26 @@ class _Fit:
         epoch covered all rows and made no correction."""
         stop = min(self.n_active, self.trials_left)
         several = self.loop.repeats or self.gram is not None
-        n_passes = self._passes_per_call() if several else 1
-        seed = self._shuffle()
+        n_passes = self._passes_per_call() if several and self.trials else 1
+        seed = None
+        if self.seed is not None:
+            seed = (self.seed + self.passes) % 2**64
+            shuffle(self.order, seed)
         check = self.task.check and self.epochs == 0
         loop = self.gram if self.gram is not None and stop == self.n_trials else self.loop
         learning, passes, converged = loop.run(self.order, seed, stop, n_passes, check)
         self.passes += passes
-        self.count()
+        # The vector that was trained longest counts.
+        self.trials = int((self.space.trials_per_vector - self.trials_before).max())
         if converged and self.n_active < self.n_trials:
             self._take_rows(None)
             return learning, False
         return learning, converged and stop == self.n_trials
 
-    def _shuffle(self):
-        """Shuffle the rows for the next epoch and return the seed; None if they are not
-        shuffled."""
-        if self.seed is None:
-            return None
-        seed = (self.seed + self.passes) % 2**64
-        shuffle(self.order, seed)
-        return seed
-
     def _passes_per_call(self):
         """Number of epochs until Python code must run again."""
         reports = self.verbose and self.epochs < 10
-        if self.epochs == 0 or self.stopping.patience is not None or reports:
+        if self.stopping.patience is not None or reports:
             return 1
         cost = self.loop.products
         if self.gram is not None:

@@ -232,9 +232,7 @@ class SpanLoop(Loop):
         Number of trials in a span.
     """
 
-    def __init__(self, space: Any, task: Task) -> None:
-        super().__init__(space, task)
-        self.span = max(1, PRODUCTS_PER_CALL * len(task.codes) // self.products)
+    span: int
 
     def run(
         self, order: np.ndarray | None, seed: int | None, stop: int, n_passes: int, check: bool

@@ -5,7 +5,9 @@ from __future__ import annotations
 import signal
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from threading import Condition, current_thread, main_thread
+from typing import Any
 
 # Least number of multiplications for each thread. Starting a thread takes about 50 us.
 PRODUCTS_PER_THREAD = 1 << 15
@@ -70,12 +72,14 @@ def interruptible():
         handler.is_open = was_open
 
 
+@dataclass
 class _DelayableHandler:
     """A handler of Ctrl-C that calls the previous handler while open, and stores calls
     otherwise."""
 
-    def __init__(self, handler):
-        self.handler, self.is_open, self.delayed = handler, True, []
+    handler: Any
+    is_open: bool = True
+    delayed: list = field(default_factory=list)
 
     def __call__(self, *call):
         if not self.is_open:

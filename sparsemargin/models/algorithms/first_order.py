@@ -24,7 +24,6 @@ from sparsemargin.models.inputs.rows import check_rows
 from sparsemargin.models.inputs.training_set import Beginning
 from sparsemargin.models.learner import Learner
 from sparsemargin.models.parameters import FLAG, declared, one_of, parameter, real
-from sparsemargin.models.same_rows import recall_rows
 from sparsemargin.models.shared_parameters import Hypothesis
 
 #: Bytes for each feature and vector that a kernel takes at least, for products of sparse rows.
@@ -138,9 +137,6 @@ class FirstOrderLearner(Learner):
             yield self._fault("soft_margin", "gives every row a coordinate of its own", "0")
         if self.tol:
             yield self._fault("tol", "needs passes over all rows", "None")
-
-    def _kernel_faults(self, grows: bool) -> Iterator[str]:
-        yield from super()._kernel_faults(grows)
         if not self.is_linear and self.kernel_object.max_support is None:
             yield (
                 "max_support=None keeps every row that makes a correction, and a stream is learned "
@@ -185,12 +181,12 @@ class FirstOrderLearner(Learner):
         )  # fmt: skip
 
     def _is_provable(self, task: Task, *others: Any) -> bool:
-        """Resume with the rows of the last fit under `warm_start`, see `recall_rows`.
+        """Resume with the rows of the last fit under `warm_start`, see `Fitted.recall_rows`.
 
         Return whether the margin can be certified, which requires that the model was trained on no
         other rows. If it was, and `tol` is set, raise a ValueError.
         """
-        same = recall_rows(self, task, *others)
+        same = self.fitted.recall_rows(task, self.warm_start, *others)
         if self.space.trials == 0:
             return True
         if same:
@@ -262,7 +258,8 @@ class FirstOrderLearner(Learner):
         self.fitted.rule = self._make_rule(self.p_for(first.rows.n_features), None)
 
     def loop(self, task: Task) -> AbstractContextManager:
-        return self.space.loop(task, self.fitted.rule, skips=self.kernel_object.when_full == "skip")
+        skips = not self.is_linear and self.kernel_object.when_full == "skip"
+        return self.space.loop(task, self.fitted.rule, skips=skips)
 
     def new_space(self, first: Beginning) -> LinearSpace | KernelSpace:
         rows, n_vectors = first.rows, first.n_vectors
@@ -284,8 +281,7 @@ class FirstOrderLearner(Learner):
                 max_support=kernel.max_support, **how,
             )  # fmt: skip
         how["adaptive"] = self._adaptive
-        lone = n_vectors == 1
-        at_once = 1 if lone else self._vectors_at_once(dtype, n_vectors, n_features)
+        at_once = self._vectors_at_once(dtype, n_vectors, n_features)
         kind = LinearSpace if at_once == n_vectors else VectorBlocks  # depending on the memory
         if logs and kind is VectorBlocks:
             self._refuse_log_of_blocks(n_vectors, n_features)
@@ -318,6 +314,8 @@ class FirstOrderLearner(Learner):
 
     def _vectors_at_once(self, dtype: DTypeLike, n_vectors: int, n_features: int) -> int:
         """Return the number of vectors trained together: all, or those of one block."""
+        if n_vectors == 1:
+            return 1
         size = self._bytes_per_number(dtype)
         return vectors_at_once(n_features + self.fit_intercept, n_vectors, size)
 

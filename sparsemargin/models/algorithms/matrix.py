@@ -27,7 +27,6 @@ from sparsemargin.models.parameters import (
     parameter,
     real,
 )
-from sparsemargin.models.same_rows import recall_rows
 from sparsemargin.models.shared_parameters import Hypothesis
 
 Solver = Literal["auto", "implicit", "primal", "dual"]
@@ -206,7 +205,7 @@ class MatrixLearner(Learner):
         return self.space.loop(task)  # type: ignore[no-any-return]
 
     def _begin(self, task: Task) -> StoppingRule:
-        recall_rows(self, task)
+        self.fitted.recall_rows(task, self.warm_start)
         return StoppingRule(self.max_iter, patience=self.patience)
 
     def _conclude(self, result: FitResult) -> None:

@@ -59,7 +59,12 @@ def held_out_outputs(
     if len(trials) > most_rows:
         trials = np.sort(random.choice(trials, most_rows, replace=False))
     groups = None if groups is None else groups[trials]
-    drawn = _narrowed(task if len(trials) == len(task.codes) else _part(task, trials))
+    drawn = task if len(trials) == len(task.codes) else _part(task, trials)
+    rows = check_rows(drawn.rows)
+    if rows.n_features > len(rows.data):
+        # A model needs no weights for columns that do not occur, of which there may be millions.
+        rows = Chosen(rows.n_features, rows).of_rows(rows)
+    drawn = replace(drawn, rows=rows, distinct=True)
     outputs, held = list[np.ndarray](), list[np.ndarray]()
     for left, rest in _folds(drawn, random, groups):
         part, rest = _part(drawn, left), random.permutation(rest)[:n_places]
@@ -68,12 +73,12 @@ def held_out_outputs(
             return None
         n_compared = min(len(left), len(rest), _ENOUGH)
         learned = left[np.linspace(0, len(left) - 1, n_compared).astype(np.intp)]
-        size = _mean_size(_outputs(fitted, task, trials[learned], n_threads))
-        ratio = _ratio(size, _mean_size(_outputs(similar, drawn, learned, n_threads)))
+        own = _outputs(fitted, rows_at(task.rows, trials[learned]), n_threads)
+        ratio = _ratio(own, _outputs(similar, rows_at(drawn.rows, learned), n_threads))
         rows = rows_at(drawn.rows, rest)
         if norm is not None:
             rows = _without_new_terms(rows, part.rows, norm)
-        outputs.append(_outputs_of(similar, rows, n_threads) * ratio)
+        outputs.append(_outputs(similar, rows, n_threads) * ratio)
         held.append(rest)
         del similar, part  # Only one such model is in memory at a time.
         if groups is None and sum(map(len, held)) >= min(_ENOUGH, n_places):
@@ -135,24 +140,7 @@ def _part(task: Task, which: np.ndarray, *, with_rows: bool = True) -> Task:
     )  # fmt: skip
 
 
-def _narrowed(task: Task) -> Task:
-    """Return the task with checked rows.
-
-    If there are more columns than entries, only the columns that occur are kept, so that a model
-    has no weights for the others, of which there may be millions.
-    """
-    rows = check_rows(task.rows)
-    if rows.n_features > len(rows.data):
-        rows = Chosen(rows.n_features, rows).of_rows(rows)
-    return replace(task, rows=rows, distinct=True)
-
-
-def _outputs(fitted: Fitted, task: Task, which: np.ndarray, n_threads: int) -> np.ndarray:
-    """Return the outputs of a model for some rows of a task."""
-    return _outputs_of(fitted, rows_at(task.rows, which), n_threads)
-
-
-def _outputs_of(fitted: Fitted, rows: Rows, n_threads: int) -> np.ndarray:
+def _outputs(fitted: Fitted, rows: Rows, n_threads: int) -> np.ndarray:
     return outputs_of(fitted, check_rows(rows, repeats_allowed=True), n_threads)
 
 
@@ -176,15 +164,12 @@ def _without_new_terms(rows: Rows, training_rows: Rows, norm: str) -> Rows:
     return rows.with_data((rows.data * stays * ratio[row]).astype(rows.data.dtype))
 
 
-def _mean_size(outputs: np.ndarray) -> float:
-    return float(np.abs(outputs).mean())
-
-
-def _ratio(size: float, similar: float) -> float:
+def _ratio(outputs: np.ndarray, others: np.ndarray) -> float:
     """Return the ratio of the mean absolute outputs of a model and of a similar one.
 
     It corrects for outputs that grow with the number of rows or epochs. It is 1 if it would not be
     finite and positive.
     """
+    size, similar = float(np.abs(outputs).mean()), float(np.abs(others).mean())
     ratio = size / similar if similar > 0 else 1.0
     return ratio if 0 < ratio < np.inf else 1.0

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import wraps
 from threading import Lock, get_ident
 from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar
@@ -21,27 +22,20 @@ _Result = TypeVar("_Result")
 _Method = Callable[Concatenate[_Model, _Given], _Result]
 
 
+@dataclass(slots=True)
 class _Use:
     """The running calls of one model."""
 
-    __slots__ = ("asking", "lock", "training_thread")
-
-    def __init__(self) -> None:
-        self.lock = Lock()
-        # Thread identifiers from `get_ident`. Reading calls may be nested, so `asking` may contain
-        # a thread several times.
-        self.training_thread: int | None = None
-        self.asking: list[int] = []
+    lock: Any = field(default_factory=Lock)
+    # Thread identifiers from `get_ident`. Reading calls may be nested, so `asking` may contain a
+    # thread several times.
+    training_thread: int | None = None
+    asking: list[int] = field(default_factory=list)
 
 
-# Stored outside the models, so that copies, pickles and files do not contain it. With a
-# WeakKeyDictionary, each call would take 0.5 microseconds longer.
+# The running calls are stored outside the models, so that copies, pickles and files do not contain
+# them. With a WeakKeyDictionary, each call would take 0.5 microseconds longer.
 _uses: dict[ref[Any], _Use] = {}
-
-
-def _use_of(model: Any) -> _Use:
-    use = _uses.get(ref(model))
-    return _uses.setdefault(ref(model, _uses.pop), _Use()) if use is None else use
 
 
 def _forget_other_threads() -> None:
@@ -72,7 +66,9 @@ def _using(
 ) -> _Method[_Model, _Given, _Result]:
     @wraps(method)
     def using(model: _Model, *args: _Given.args, **kwargs: _Given.kwargs) -> _Result:
-        use, me, begun = _use_of(model), get_ident(), False
+        use, me, begun = _uses.get(ref(model)), get_ident(), False
+        if use is None:
+            use = _uses.setdefault(ref(model, _uses.pop), _Use())
         try:
             with use.lock:
                 if use.training_thread is not None:

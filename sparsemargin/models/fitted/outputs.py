@@ -53,7 +53,9 @@ def _require_finite(outputs: np.ndarray, first_row: int) -> None:
 
 def outputs_of(fitted: Fitted, rows: Rows, n_threads: int) -> np.ndarray:
     """Return the outputs of checked rows, shape (n_rows, n_vectors)."""
-    return fitted.predictor.outputs_by(fitted.hypothesis, rows, fitted.slice_seed, n_threads)
+    if fitted.hypothesis in ("vote", "random"):
+        return fitted.space.outputs_by(fitted.hypothesis, rows, fitted.slice_seed, n_threads)
+    return fitted.predictor.outputs(rows, n_threads)
 
 
 def finite_outputs(fitted: Fitted, rows: Rows, n_threads: int) -> np.ndarray:

@@ -97,7 +97,9 @@ class Fitted:
     def row_lengths(self, rows: Rows) -> np.ndarray:
         """Return the norms of checked rows, which are standardized first if this is required,
         including the intercept's coordinate, shape (n_rows,)."""
-        lengths: np.ndarray = self.space.row_lengths(standardized(rows, self.scaling))
+        if self.scaling is not None:
+            rows = standardized(rows, self.scaling)
+        lengths: np.ndarray = self.space.row_lengths(rows)
         return lengths
 
     @property
@@ -129,6 +131,30 @@ class Fitted:
         kept, task.progress = task.progress, None
         if kept is not None:
             kept.spoiled |= kept.fingerprints.add_rows(task.rows, task.order())
+
+    def recall_rows(self, task: Task, warm_start: bool, *others: Any) -> bool:
+        """Under `warm_start`, resume with the state of the rows if they are those of the last fit.
+
+        `others` are targets and weights, which must also be equal. Return whether all are equal.
+        """
+        earlier, hashed = self.last_rows, None
+        if warm_start:
+            import joblib  # takes 0.1 s, and other fits do not need it
+
+            hashed = joblib.hash((task.rows.data, task.rows.indices, task.rows.indptr, *others))
+        self.last_rows = None if hashed is None else (hashed, None)
+        same = earlier is not None and earlier[0] == hashed
+        if earlier is not None and same:
+            task.row_state, task.progress = earlier[1], None
+        self.space.number(task, same)
+        if not self.space.has_row_lengths:  # the kernel is precomputed
+            if self.space.trials and not same:
+                raise ValueError(
+                    "warm_start with kernel='precomputed' goes on with the very X and y of the "
+                    "last fit; these are others. Pass warm_start=False."
+                )
+            self.space.kernel.check(task.rows)
+        return same
 
     def influence_of(self, weights: np.ndarray | None, influence: Any) -> np.ndarray | None:
         """Return the factors of the steps for sample weights; None: all are 1."""

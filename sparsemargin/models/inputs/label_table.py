@@ -1,4 +1,5 @@
-"""The labels of files, numbered in the order of their first rows, and when two are equal."""
+"""Labels as text, the labels of files, numbered in the order of their first rows, and when two are
+equal."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from sparsemargin.models.inputs.label_values import label_text as label_text
+# Floats that are whole numbers are written without an exponent below this value, as in Python.
+_LARGEST_IN_FULL = 1e16
 
 # Text labels that match this become integer classes: 1, -1 and 1.0, as pandas writes integers if
 # some are missing, but not 01 or +1.
@@ -30,6 +32,19 @@ _NOT_FINITE = {"nan", "inf", "infinity"}
 
 # Id of a number or a text that matches several classes.
 _EQUAL = -2
+
+
+def label_text(label: Any) -> str:
+    """Return a class as text: whole numbers without a decimal point, strings unchanged.
+
+    Examples
+    --------
+    >>> label_text(-1.0), label_text(0.5), label_text("spam")
+    ('-1', '0.5', 'spam')
+    """
+    if isinstance(label, float) and label.is_integer() and abs(label) < _LARGEST_IN_FULL:
+        return str(int(label))
+    return str(label)
 
 
 def number_of(label: Any) -> float:

@@ -17,8 +17,7 @@ from typing import Any
 
 import numpy as np
 
-# Floats that are whole numbers are written without an exponent below this value, as in Python.
-_LARGEST_IN_FULL = 1e16
+from sparsemargin.models.inputs.label_table import label_text
 
 _BYTE_ORDER_MARK = "\ufeff"
 
@@ -56,19 +55,6 @@ class NotALabelError(ValueError):
     def __init__(self, what: str, *, missing: bool = False) -> None:
         super().__init__(what)
         self.missing = missing
-
-
-def label_text(label: Any) -> str:
-    """Return a class as text: whole numbers without a decimal point, strings unchanged.
-
-    Examples
-    --------
-    >>> label_text(-1.0), label_text(0.5), label_text("spam")
-    ('-1', '0.5', 'spam')
-    """
-    if isinstance(label, float) and label.is_integer() and abs(label) < _LARGEST_IN_FULL:
-        return str(int(label))
-    return str(label)
 
 
 def is_missing(value: Any) -> bool:

@@ -28,8 +28,8 @@ from sparsemargin.models.inputs.label_table import (
     number_of,
     word_of,
 )
+from sparsemargin.models.inputs.label_table import label_text as label_text
 from sparsemargin.models.inputs.label_values import label_array, unwrapped
-from sparsemargin.models.inputs.label_values import label_text as label_text
 from sparsemargin.models.inputs.multilabel_targets import (
     MultilabelTargets,
     TargetFormat,

@@ -47,13 +47,11 @@ def scaling_of(rows: Rows, counted: np.ndarray | None, weights: np.ndarray | Non
     return np.vstack([mean * largest, inverse])
 
 
-def standardized(rows: Rows, scaling: np.ndarray | None) -> Rows:
-    """Return rows with standardized features. They store all entries. None: rows are unchanged.
+def standardized(rows: Rows, scaling: np.ndarray) -> Rows:
+    """Return rows with standardized features. They store all entries.
 
     `rows` are checked, without duplicate columns. A ValueError names an entry that overflows.
     """
-    if scaling is None:
-        return rows
     n_rows, n_features = rows.n_rows, rows.n_features
     mean, inverse = scaling
     values = np.zeros((n_rows, n_features))
