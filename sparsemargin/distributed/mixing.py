@@ -17,7 +17,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from sparsemargin._engine.first_order.linear_space import LinearSpace
-from sparsemargin._engine.first_order.vector_blocks import how_of, task_of
+from sparsemargin._engine.first_order.vector_blocks import (
+    DENSE_BYTES,
+    how_of,
+    itemsize_of,
+    task_of,
+)
 from sparsemargin._engine.fitting.epochs import learn_once
 from sparsemargin._engine.fitting.progressive import ProgressiveOutputs, storing_outputs
 from sparsemargin._engine.fitting.task import Task
@@ -53,10 +58,11 @@ class Mixture:
         slice_seed = random.randint(LARGEST_SEED)
         learner.open_stream(schema.beginning(n_columns), slice_seed)
         if n_shards > 1 and self.space.in_blocks:
+            bits = (DENSE_BYTES // (n_vectors * itemsize_of(self.space)) - 1).bit_length() - 1
             raise ValueError(
                 f"The weights of {n_vectors} labels and {n_columns:,} features would be held "
-                "sparsely, and such can't be mixed. Pass fewer features, by hash_bits, or fit "
-                "some of the labels at a time."
+                f"sparsely, and such can't be mixed. Pass fewer features: hash_bits={bits} for "
+                f"rows, features=HashingVectorizer(n_features=2**{bits}) for texts."
             )
 
     @property
