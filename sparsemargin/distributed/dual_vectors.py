@@ -295,13 +295,15 @@ class VectorMixer(Mixer):
                 sums.append(call(sum_slice, p, cells, len(which), *before, *pieces))
         # Updates are not sent to the shards with the slices.
         (updates, *slices) = self.backend.map(getitem, [mixed[0], *mixed], [1, *[0] * len(mixed)])
-        self.merged = self.bounds, slices, sums
+        # All handles are kept, so that calls can be repeated if several workers die.
+        self.merged = self.bounds, slices, sums, mixed
         return [updates]
 
     def conclude(self, step: int, updates: Sequence[Update]) -> None:
         scalars = _mixed_scalars([update.scalars for update in updates])
         trials = self.state.trials + sum(update.trials for update in updates)
-        bounds, slices, sums = self.merged
+        bounds, slices, sums, _ = self.merged
+        self.merged = None
         self.state = Mixed(bounds, slices, sums, scalars, trials)
 
     def space_of(self, state: Mixed, *, keep: bool = False) -> Any:
