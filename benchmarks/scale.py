@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from markdown_tables import fill_page, markdown_table, pivot
 from matplotlib.figure import Figure
+from scale_clusters import of_clusters
 from scale_documents import N_ROUNDS, document_costs, documents, of_documents
 from scale_problems import (
     CELLS,
@@ -348,6 +349,7 @@ PARTS: dict[str, Callable[[bool], Any]] = {
     "rcv1": of_rcv1,
     "generated": of_generated,
     "workers": of_workers,
+    "clusters": of_clusters,
 }
 
 

@@ -40,7 +40,7 @@ def fit_shards(shards: list[Any], how: dict[str, Any]) -> tuple[int, float]:
     def timed_mixture(p: float, cells: Any, n_before: int, *given: Any) -> Any:
         call = partial(mix_slice, p, cells, n_before, *given)
         seconds, mixed = timed(call, process_time)
-        found.append((sum(len(piece.keys) for piece in given[n_before:]), seconds))
+        found.append((sum(len(piece.keys) for _, (piece,) in given[n_before:]), seconds))
         return mixed
 
     with (
@@ -89,7 +89,7 @@ def of_documents(quick: bool) -> dict[str, Any]:
 
 # Assumptions: bytes per second of each network interface, and seconds of the scheduler for a task.
 NETWORK, TASK = 1.25e9, 2.5e-4
-DOCUMENT_BYTES, MOST_SLICES, ROWS_A_SLICE = 1000, 32, 1 << 17
+DOCUMENT_BYTES = 1000
 
 
 def one_mixture(costs: dict[str, Any], workers: int, rows: int, before: int) -> float:
@@ -100,8 +100,10 @@ def one_mixture(costs: dict[str, Any], workers: int, rows: int, before: int) -> 
         law = costs["coordinates"] * (nonzeros / costs["nonzeros"]) ** costs["tail"]
         return min(law, 1 << DOCUMENT_BITS)
 
-    n_slices = min(MOST_SLICES, workers, max(1, rows * workers // ROWS_A_SLICE))
-    tasks = workers * (n_slices + 2) + n_slices
+    n_slices = dual_vectors.slices_for(rows, workers)
+    # One task learns, and one for each of several slices divides what has been learned; those that
+    # mix, and those that separate the mixture from the reports.
+    tasks = workers * (1 + n_slices * (n_slices > 1)) + 2 * n_slices + 1
     of_slice = workers * changed(rows) / n_slices
     mixture = changed(workers * (before + rows))
     return (

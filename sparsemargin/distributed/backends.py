@@ -6,11 +6,12 @@ import re
 import sys
 import time
 import warnings
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
-from operator import getitem
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
@@ -70,73 +71,86 @@ def _known(value: Any) -> Any:
     return value.result() if isinstance(value, Lazy) else value
 
 
-class SerialBackend:
-    """A backend that makes all calls in this process, one after the other.
+class Backend(ABC):
+    """Makes calls for the shards, and others.
 
     Calls are given by their handles. These may be arguments of other calls, which must not change
     the results that they stand for.
     """
+
+    shards: list[Any]  # handles
+    n_workers: int  # the number of workers now
+
+    @abstractmethod
+    def share(self, value: Any) -> Any:
+        """The handle of a value that is made available to all calls."""
+
+    @abstractmethod
+    def map(self, function: Callable[..., Any], *arguments: Iterable[Any]) -> list[Any]:
+        """Call a function with the elements of sequences; returns the handles of the results."""
+
+    @abstractmethod
+    def completed(self, calls: Mapping[int, Any], more: Sequence[Any] = ()) -> Generator[int]:
+        """Yield the shards whose calls have been made. At the end, the calls of `more` have been
+        made, too."""
+
+    @abstractmethod
+    def gather(self, handles: Sequence[Any]) -> list[Any]:
+        """The results of calls."""
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function; returns the handle of the result."""
+        return self.map(function, *([each] for each in arguments))[0]
+
+    def over_shards(
+        self, function: Callable[..., Any], arguments: Mapping[int, Sequence[Any]]
+    ) -> dict[int, Any]:
+        """Call a function with shards and their arguments; returns the handles of the results."""
+        given = zip(*((self.shards[s], *each) for s, each in arguments.items()), strict=True)
+        return dict(zip(arguments, self.map(function, *given), strict=True))
+
+    def each(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
+        """The results of a function for all shards, in order. The arguments are handles, or short
+        values."""
+        calls = self.over_shards(function, dict.fromkeys(range(len(self.shards)), arguments))
+        return self.results(calls)
+
+    def results(self, calls: Mapping[int, Any]) -> list[Any]:
+        """The results of calls for shards. Errors name the shard."""
+        for _ in self.completed(calls):
+            pass
+        return self.gather([*calls.values()])
+
+
+class SerialBackend(Backend):
+    """Makes all calls in this process, one after the other."""
 
     n_workers = 1
 
     def __init__(
         self, shards: Sequence[Pair | FileShard], row_maker: RowMaker | None = None
     ) -> None:
-        self.shards: list[Any] = []
+        self.shards = []
         for s, shard in enumerate(shards):
             with _naming(s, len(shards)):
                 given, y = map(_here, _parts(shard))
                 self.shards.append(open_shard(given, y, row_maker))
 
-    def turn(self, function: Callable[[Any, Any], Shard], value: Any) -> None:
-        """Replace each shard by the result of the function for it and the value."""
-        self.shards = [function(shard, value) for shard in self.shards]
-
     def share(self, value: Any) -> Any:
-        """The handle of a value that is made available to all calls."""
         return value
 
-    def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a function; returns the handle of the result."""
-        return Lazy(function, *arguments)
+    def map(self, function: Callable[..., Any], *arguments: Iterable[Any]) -> list[Any]:
+        return [Lazy(function, *given) for given in zip(*arguments, strict=True)]
 
-    def over_shards(
-        self,
-        function: Callable[..., Any],
-        arguments: Mapping[int, Sequence[Any]],
-        n_pieces: int = 0,
-    ) -> list[dict[int, Any]]:
-        """Call a function with shards and their arguments; returns handles of the results. With
-        `n_pieces`, these are tuples of so many elements, and each element has a handle."""
-        calls = {
-            s: Lazy(function, self.shards[s], *given) for s, given in arguments.items()
-        }  # fmt: skip
-        if not n_pieces:
-            return [calls]
-        return [
-            {s: Lazy(getitem, call, i) for s, call in calls.items()} for i in range(n_pieces)
-        ]  # fmt: skip
-
-    def results(
-        self, handles: Mapping[int, Any], more: Sequence[Any] = ()
-    ) -> Generator[tuple[int, Any]]:
-        """Yield the results of calls for shards, with the index of the shard, as soon as they are
-        available. At the end, the calls of `more` have been made, too."""
-        for s, handle in handles.items():
+    def completed(self, calls: Mapping[int, Any], more: Sequence[Any] = ()) -> Generator[int]:
+        for s, call in calls.items():
             with _naming(s, len(self.shards)):
-                result = _known(handle)
-            yield s, result
-        for handle in more:
-            _known(handle)
+                _known(call)
+            yield s
+        self.gather(more)
 
     def gather(self, handles: Sequence[Any]) -> list[Any]:
-        """The results of calls."""
-        return [_known(handle) for handle in handles]
-
-    def each(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
-        """The results of a function for all shards, in order."""
-        given = dict.fromkeys(range(len(self.shards)), arguments)
-        return [result for _, result in self.results(self.over_shards(function, given)[0])]
+        return [*map(_known, handles)]
 
 
 def _parts(shard: Pair | FileShard) -> tuple[Any, Any]:
@@ -162,7 +176,7 @@ def _naming(s: int | None, n_shards: int) -> Iterator[None]:
         raise kind(f"Shard {s} of {n_shards}, counted from 0: {error}") from None
 
 
-class DaskBackend:
+class DaskBackend(Backend):
     """The workers of a Dask cluster.
 
     All results are made by tasks that Dask can repeat. Therefore no data is lost if a worker dies:
@@ -175,8 +189,8 @@ class DaskBackend:
         if client.status != "running":
             raise ConnectionError(f"{client!r} is {client.status}. Pass one that is connected.")
         self.client, self.address = client, str(client.scheduler.address)
-        # All futures that are still needed.
-        self._known = WeakSet[Any]()
+        # All futures that are still needed. They are restarted if their workers die.
+        self.needed = WeakSet[Any]()
         try:
             client.wait_for_workers(1, timeout=PATIENCE)
         except TimeoutError:
@@ -189,146 +203,106 @@ class DaskBackend:
             # This starts the computation of all lazy parts.
             futures = iter(client.compute([part for part in parts if is_lazy(part)]))
             parts = [next(futures) if is_lazy(part) else part for part in parts]
-            # All calls are submitted at once. If they were submitted one by one, Dask could assign
-            # all of them to the worker that is idle each time, and the shards would stay there.
-            self.shards = self.restartable(client.map(
-                open_shard, parts[::2], parts[1::2], row_maker=row_maker, pure=False
-            ))  # fmt: skip
+        makers = [row_maker] * len(shards)
+        self.shards = self.map(open_shard, parts[::2], parts[1::2], makers)
 
     @property
-    def n_workers(self) -> int:
-        """The number of workers now."""
+    def n_workers(self) -> int:  # type: ignore[override]
         with self._connected():
             return len(self.client.nthreads())
 
-    def turn(self, function: Callable[[Any, Any], Shard], value: Any) -> None:
-        """See `SerialBackend.turn`."""
-        arguments = dict.fromkeys(range(len(self.shards)), (self.share(value),))
-        self.shards = [*self.over_shards(function, arguments)[0].values()]
-
     def share(self, value: Any) -> Future:
-        """See `SerialBackend.share`. A task is used, because scattered data is lost with its
-        worker."""
+        """See `Backend.share`. A task is used, because scattered data is lost with its worker."""
         return self.submit(_itself, value)
 
-    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future:
-        """See `SerialBackend.submit`."""
+    def map(self, function: Callable[..., Any], *arguments: Iterable[Any]) -> list[Future]:
+        """See `Backend.map`. Calls are submitted at once. If they were submitted one by one, Dask
+        could assign all of them to the worker that is idle each time, and the shards would stay
+        there. Tasks are not restricted to workers. If all workers are gone for a moment, Dask can
+        wait for ever for a preferred worker, even if others are allowed."""
         with self._connected():
-            return self.restartable([self.client.submit(function, *arguments, pure=False)])[0]
-
-    def over_shards(
-        self,
-        function: Callable[..., Any],
-        arguments: Mapping[int, Sequence[Any]],
-        n_pieces: int = 0,
-    ) -> list[dict[int, Future]]:
-        """See `SerialBackend.over_shards`. Tasks are not restricted to workers. If all workers are
-        gone for a moment, Dask can wait for ever for a preferred worker, even if others are
-        allowed."""
-        given = zip(*([self.shards[s], *each] for s, each in arguments.items()), strict=True)
-        with self._connected():
-            calls = self.restartable(self.client.map(function, *map(list, given), pure=False))
-            if not n_pieces:
-                return [dict(zip(arguments, calls, strict=True))]
-            return [
-                dict(zip(arguments, self.restartable(
-                    self.client.map(getitem, calls, [i] * len(calls), pure=False)
-                ), strict=True))
-                for i in range(n_pieces)
-            ]  # fmt: skip
-
-    def results(
-        self, handles: Mapping[int, Future], more: Sequence[Future] = ()
-    ) -> Generator[tuple[int, Any]]:
-        """See `SerialBackend.results`."""
-        running = {future: s for s, future in handles.items()}
-        with self._connected():
-            try:
-                for done in self._completed([*running, *more]):
-                    self._raise_error_of(done, running)
-                    done = [future for future in done if future in running]
-                    for future, result in zip(done, self._read(done), strict=True):
-                        yield running.pop(future), result
-            finally:
-                self.client.cancel(list(running))
-
-    def gather(self, handles: Sequence[Future]) -> list[Any]:
-        """See `SerialBackend.gather`."""
-        with self._connected():
-            for done in self._completed(handles):
-                self._raise_error_of(done, {})
-            return self._read(handles)
-
-    def _read(self, futures: Sequence[Future]) -> list[Any]:
-        """The results of completed calls. Those whose worker has died since are made again."""
-        n_left = _RETRIES
-        while True:
-            try:
-                return self.client.gather(futures)
-            except imported_dask().distributed.KilledWorker:
-                if not n_left:
-                    raise
-            n_left -= 1
-            self._retry()
-            for done in self._completed(futures):
-                self._raise_error_of(done, {})
-
-    def _raise_error_of(self, done: Sequence[Future], shards: Mapping[Future, int]) -> None:
-        """Raise the error of a call, which names the shard that it was for."""
-        for future in done:
-            if future.status == "error":
-                with _naming(shards.get(future), len(self.shards)):
-                    _refuse_worker(future.exception())
-                    future.result()
-
-    def each(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
-        """See `SerialBackend.each`."""
-        given = dict.fromkeys(range(len(self.shards)), tuple(map(self.share, arguments)))
-        found = dict(self.results(self.over_shards(function, given)[0]))
-        return [found[s] for s in range(len(self.shards))]
-
-    def restartable(self, futures: list[Future]) -> list[Future]:
-        """Note futures that are restarted if their workers die; returns them."""
-        self._known.update(futures)
+            futures = self.client.map(function, *map(list, arguments), pure=False)
+        self.needed.update(futures)
         return futures
 
-    def _completed(self, futures: Sequence[Future]) -> Iterator[list[Future]]:
-        """Yield futures that have completed, some at a time. Those that failed because workers died
-        are restarted a number of times."""
-        killed, retries = imported_dask().distributed.KilledWorker, Counter[Any]()
-        running = dict.fromkeys(futures)
-        while running:
-            done = []
-            for future in self._next(list(running)):
-                failed = future.status == "error" and isinstance(future.exception(), killed)
-                if failed and retries[future] < _RETRIES:
-                    retries[future] += 1
-                    self._retry()
-                else:
-                    done.append(future)
-                    del running[future]
-            yield done
+    def completed(self, calls: Mapping[int, Future], more: Sequence[Future] = ()) -> Generator[int]:
+        shards = {future: s for s, future in calls.items()}
+        with self._connected():
+            try:
+                for future in self._completed([*shards, *more], shards):
+                    if future in shards:
+                        yield shards[future]
+            finally:
+                if running := [future for future in shards if not future.done()]:
+                    self.client.cancel(running)
 
-    def _next(self, futures: list[Future]) -> list[Future]:
-        """Completed futures, at least one; warns while there is no worker."""
-        wait = imported_dask().distributed.wait
+    def gather(self, handles: Sequence[Future]) -> list[Any]:
+        """See `Backend.gather`. Results whose worker dies before they are read are made again."""
+        n_left = _RETRIES
+        with self._connected():
+            while True:
+                for _ in self._completed(handles, {}):
+                    pass
+                try:
+                    return self.client.gather(handles)
+                except imported_dask().distributed.KilledWorker:
+                    if not n_left:
+                        raise
+                n_left -= 1
+                self._retry()
+
+    def _completed(
+        self, futures: Sequence[Future], shards: Mapping[Future, int]
+    ) -> Iterator[Future]:
+        """Yield futures as soon as they have completed. Those that failed because workers died are
+        restarted a number of times; other errors are raised, with the shard that they are of."""
+        killed, retries = imported_dask().distributed.KilledWorker, Counter[Any]()
+        ended = SimpleQueue[Any]()
+        running = set(futures)
+        for future in running:
+            future.add_done_callback(ended.put)
+        while running:
+            future = self._next(ended)
+            if future.status == "cancelled":
+                raise CancelledError
+            if future.status == "error":
+                if not isinstance(future.exception(), killed) or retries[future] >= _RETRIES:
+                    self._raise_error_of(future, shards)
+                retries[future] += 1
+                self._retry()
+            if future.status == "finished":
+                running.remove(future)
+                yield future
+                continue
+            # The callback of a result that was lost with its worker is called at once.
+            if future.status == "lost":
+                time.sleep(0.1)
+            future.add_done_callback(ended.put)
+
+    def _raise_error_of(self, future: Future, shards: Mapping[Future, int]) -> None:
+        """Raise the error of a call. It may have begun in a call for a shard, which it names."""
+        future = next((each for each in shards if each.status == "error"), future)
+        with _naming(shards.get(future), len(self.shards)):
+            _refuse_worker(future.exception())
+            future.result()
+
+    def _next(self, ended: SimpleQueue[Any]) -> Future:
+        """The next future that has ended; warns while there is no worker."""
         looks = 0
         while True:
             try:
-                # `wait` uses the current client, which may be another one.
-                with self.client.as_current():
-                    found = wait(futures, PATIENCE / _LOOKS, return_when="FIRST_COMPLETED")
-                # A result is lost if its worker dies before the result is read.
-                if found.done:
-                    return [future for future in futures if future in found.done]
-            except TimeoutError:
+                return ended.get(timeout=PATIENCE / _LOOKS)
+            except Empty:
                 looks += 1
-                self._retry()
-                if looks % _LOOKS == 0 and not self.client.scheduler_info().get("workers"):
-                    warnings.warn(
-                        "No worker is left; the fit goes on when one joins the Dask scheduler at "
-                        f"{self.address}.", stacklevel=2,
-                    )  # fmt: skip
+            # A client that was closed has no running futures.
+            if self.client.status != "running":
+                raise CancelledError
+            self._retry()
+            if looks % _LOOKS == 0 and not self.client.scheduler_info().get("workers"):
+                warnings.warn(
+                    "No worker is left; the fit goes on when one joins the Dask scheduler at "
+                    f"{self.address}.", stacklevel=2,
+                )  # fmt: skip
 
     def _retry(self) -> None:
         """Restart all failed futures and the futures that caused their failure.
@@ -337,7 +311,7 @@ class DaskBackend:
         therefore all are given. `Client.retry` fails for keys that only the scheduler knows, and
         may reset futures that have completed in the meantime.
         """
-        failed = [future for future in list(self._known) if future.status == "error"]
+        failed = [future for future in list(self.needed) if future.status == "error"]
         if failed:
             keys, client = [future.key for future in failed], self.client
             client.sync(client.scheduler.retry, keys=keys, client=client.id)
@@ -367,9 +341,6 @@ class DaskBackend:
             if not isinstance(error, lost) and not isinstance(error.__cause__, CommClosedError):
                 raise
             raise LostScheduler(f"The Dask scheduler at {self.address} has gone away") from error
-
-
-Backend = SerialBackend | DaskBackend
 
 
 def _itself(value: Any) -> Any:

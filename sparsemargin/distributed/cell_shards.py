@@ -111,7 +111,8 @@ def prepare(maker: CellRows, backend: Backend, options: Any) -> tuple[Any, Sampl
         files = [each for genes, _ in of_shards for each in genes]
         step.scale = step.agreed(files)
         step.feature_names_in_ = genes_of(files, maker.wanted, maker.form)
-        backend.turn(_with_step, step)
+        given = dict.fromkeys(range(len(backend.shards)), (backend.share(step),))
+        backend.shards = [*backend.over_shards(_with_step, given).values()]
         if options.positive is None:
             options = replace(options, classes=_all_of([classes for _, classes in of_shards]))
     sampled = backend.each(_some_cells, len(backend.shards))

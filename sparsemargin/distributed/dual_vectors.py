@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from math import isqrt
+from operator import getitem
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,7 @@ import numpy as np
 from sparsemargin._engine.first_order.linear_space import LinearSpace
 from sparsemargin._engine.mixing.coordinates import ColumnSet, places_of
 from sparsemargin.distributed.backends import Backend
-from sparsemargin.distributed.mixing import Mixer, Mixture, ShardEpoch, Update
+from sparsemargin.distributed.mixing import Learned, Mixer, Mixture, ShardEpoch, Update
 from sparsemargin.distributed.schema import Part
 from sparsemargin.distributed.slices import (
     CELLS,
@@ -42,8 +44,10 @@ from sparsemargin.models import Learner
 _SHARE, _FEWEST_FIRST, _MOST_FIRST = 64, 8, 1000
 _LEAST, _FEW = 16, 4096
 
-# Rows of all shards per slice, and largest number of slices. Slices are mixed in parallel, but each
-# of them is a task for each shard, which takes the scheduler about 0.25 ms.
+# Slices are mixed in parallel, but each of several is a task for each shard, which takes the
+# scheduler about 0.25 ms. Mixing of n slices takes the time of some 256 * n rows, of which the
+# estimate is least if a shard has used 256 * n**2 rows. Fewer than _ROWS_A_SLICE rows of all shards
+# are mixed in less time than they are divided.
 _ROWS_A_SLICE, _MOST_SLICES = 1 << 17, 32
 
 # Numbers that are sent with each vector: the number of corrections, the largest norm of a corrected
@@ -63,6 +67,12 @@ def cuts_of(n_rows: int, *, first_epoch: bool) -> list[int]:
     if len(cuts) > 2 and n_rows - cuts[-2] < (cuts[-2] - cuts[-3]) / 2:
         del cuts[-2]
     return [*cuts[:-1], n_rows]
+
+
+def slices_for(n_rows: int, n_shards: int) -> int:
+    """The largest number of slices for a mixture after n_rows rows of each shard."""
+    most = min(_MOST_SLICES, n_shards, n_rows * n_shards // _ROWS_A_SLICE)
+    return max(1, min(most, isqrt(n_rows // 256)))
 
 
 def multiplied(array: np.ndarray, ratio: np.ndarray) -> np.ndarray:
@@ -255,9 +265,9 @@ class VectorMixer(Mixer):
 
     def _bounds(self, part: Part) -> list[int]:
         """The cells where the slices of the mixture after a part begin, and the number of all."""
-        rows = (part.stop - part.start) * len(self.n_rows)
-        most = min(_MOST_SLICES, len(self.n_rows), self.backend.n_workers)
-        n_slices = max(1, min(most, rows // _ROWS_A_SLICE))
+        n_slices = slices_for(part.stop - part.start, len(self.n_rows))
+        if n_slices > 1:
+            n_slices = min(n_slices, self.backend.n_workers)
         return [CELLS * i // n_slices for i in range(n_slices + 1)]
 
     def starts(self, step: int, part: Part) -> list[Any]:
@@ -266,31 +276,34 @@ class VectorMixer(Mixer):
         self.bounds = self._bounds(part)
         return [(self.bounds, state.scalars, *state.slices)] * len(self.n_rows)
 
-    def n_pieces(self, part: Part) -> int:
-        return len(self.bounds) - 1
-
-    def merge(self, step: int, part: Part, pieces: Sequence[Sequence[Any]]) -> list[Any]:
-        state, bounds, p = self.state, self.bounds, self.mixture.space.p
-        slices, sums = [], []
-        for cells, of_shards in zip(pairwise(bounds), pieces, strict=True):
+    def merge(self, step: int, learned: Sequence[Any]) -> list[Any]:
+        state, p, call = self.state, self.mixture.space.p, self.backend.submit
+        mixed, sums = [], []
+        for i, cells in enumerate(pairwise(self.bounds)):
+            # The only piece is not copied.
+            pieces = learned
+            if len(self.bounds) > 2:
+                pieces = self.backend.map(Learned.piece, learned, [i] * len(learned))
             which = [
                 i for i, (first, last) in enumerate(pairwise(state.bounds))
                 if first < cells[1] and last > cells[0]
             ]  # fmt: skip
             before = [state.slices[i] for i in which]
-            slices.append(self.backend.submit(mix_slice, p, cells, len(which), *before, *of_shards))
+            mixed.append(call(mix_slice, p, cells, len(which), *before, *pieces))
             if state.sums:
                 before += [state.sums[i] for i in which]
-                sums.append(
-                    self.backend.submit(sum_slice, p, cells, len(which), *before, *of_shards)
-                )
-        self.merged = bounds, slices, sums
-        return [*slices, *sums]
+                sums.append(call(sum_slice, p, cells, len(which), *before, *pieces))
+        # Updates are not sent to the shards with the slices.
+        (updates, *slices) = self.backend.map(getitem, [mixed[0], *mixed], [1, *[0] * len(mixed)])
+        # All handles are kept, so that calls can be repeated if several workers die.
+        self.merged = self.bounds, slices, sums, mixed
+        return [updates]
 
     def conclude(self, step: int, updates: Sequence[Update]) -> None:
         scalars = _mixed_scalars([update.scalars for update in updates])
         trials = self.state.trials + sum(update.trials for update in updates)
-        bounds, slices, sums = self.merged
+        bounds, slices, sums, _ = self.merged
+        self.merged = None
         self.state = Mixed(bounds, slices, sums, scalars, trials)
 
     def space_of(self, state: Mixed, *, keep: bool = False) -> Any:

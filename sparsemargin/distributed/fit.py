@@ -290,12 +290,11 @@ def _surveys_of(backend: Backend, row_maker: Any, n_shards: int) -> list[Survey]
     step = getattr(row_maker, "step", None)
     wants_terms = hasattr(step, "remember_terms") and not hasattr(step, "terms_")
     given = {s: (__version__, None if s or not wants_terms else step) for s in range(n_shards)}
-    found = dict(backend.results(backend.over_shards(survey, given)[0]))
-    surveys = [found[s][0] for s in range(n_shards)]
+    surveys, terms = zip(*backend.results(backend.over_shards(survey, given)), strict=True)
     if wants_terms:
-        step.terms_ = pickle.loads(found[0][1])  # type: ignore[union-attr]
+        step.terms_ = pickle.loads(terms[0])  # type: ignore[union-attr]
     check_rows_there(surveys)
-    return surveys
+    return [*surveys]
 
 
 def _check_options(options: ShardOptions) -> None:
@@ -314,20 +313,18 @@ def _selected_over(
     """The learner, which is selected by some rows of all shards if it is None, and the schema with
     the number of rows of each class. The rows are used where they are."""
     n_shards = len(backend.shards)
-    n_rows = 0 if learner is not None else -(-MOST_ROWS // n_shards)
-    given = dict.fromkeys(range(n_shards), (schema, n_rows))
-    counts, parts = backend.over_shards(sampled, given, 2)
-    found = dict(backend.results(counts))
-    schema = replace(schema, counts=sum(found[s] for s in range(n_shards)))
-    if learner is None:
-        default = _default_of(options)
-        call = backend.submit(_selected, schema, default, *parts.values())
-        (chosen,) = backend.gather([call])
-        assert schema.counts is not None
-        many = schema.form is not None
-        n_rows = int(schema.counts[:, 0].sum())
-        learner = check_mixable(default.learner(chosen, n_rows, None if many else schema.counts[1]))
-    return learner, schema
+    default = _default_of(options) if learner is None else None
+    n_rows = 0 if default is None else -(-MOST_ROWS // n_shards)
+    found = backend.over_shards(sampled, dict.fromkeys(range(n_shards), (schema, n_rows)))
+    call = backend.submit(_selected, schema, default, *found.values())
+    for _ in backend.completed(found, [call]):
+        pass
+    ((counts, chosen),) = backend.gather([call])
+    if default is not None:
+        of_classes = None if schema.form is not None else counts[1]
+        learner = default.learner(chosen, int(counts[:, 0].sum()), of_classes)
+    assert learner is not None
+    return check_mixable(learner), replace(schema, counts=counts)
 
 
 def _default_of(options: ShardOptions) -> DefaultAlgorithm:
@@ -348,21 +345,26 @@ def _learner_of(options: ShardOptions) -> Learner | None:
 
 
 def _selected(
-    schema: Schema, default: DefaultAlgorithm, *of_shards: Sequence[SampledRows]
-) -> Candidate:
-    """The candidate selected for rows like these."""
+    schema: Schema, default: DefaultAlgorithm | None,
+    *of_shards: tuple[np.ndarray, list[SampledRows]],
+) -> tuple[np.ndarray, Candidate | None]:  # fmt: skip
+    """The number of rows without and with each class, and the candidate that the default selects
+    for the sampled rows."""
+    counts = np.sum([each for each, _ in of_shards], axis=0)
+    parts = [*chain.from_iterable(rows for _, rows in of_shards)]
+    if default is None:
+        return counts, None
     if schema.form is not None:
-        return AROW
+        return counts, AROW
     if default.settled is not None:
-        return default.settled
-    parts = [*chain.from_iterable(of_shards)]
+        return counts, default.settled
     data, indices = (
         np.concatenate([getattr(rows, name) for rows, _ in parts]) for name in ("data", "indices")
     )
     lengths = np.concatenate([np.diff(rows.indptr) for rows, _ in parts])
     rows = Csr(data, indices, pointers_of(lengths, indices.dtype), schema.n_columns)
     codes = np.concatenate([codes for _, codes in parts])
-    return default.candidate(rows, codes, schema.classes, prior=False)
+    return counts, default.candidate(rows, codes, schema.classes, prior=False)
 
 
 def check_mixable(learner: Learner) -> Learner:

@@ -18,7 +18,7 @@ from sparsemargin._engine.fitting.task import Task
 from sparsemargin._engine.matrix.spaces import FeatureSpaces
 from sparsemargin._engine.rows.csr import Csr
 from sparsemargin._engine.rows.parts import rows_at
-from sparsemargin.distributed.mixing import Mixer, ShardEpoch, Update
+from sparsemargin.distributed.mixing import Learned, Mixer, ShardEpoch, Update
 from sparsemargin.distributed.schema import Part
 from sparsemargin.models import Learner
 
@@ -49,7 +49,7 @@ class MistakesEpoch(ShardEpoch):
     on them would take longer than sending the rest.
     """
 
-    def __init__(self, learner: Learner, start: FeatureSpaces) -> None:
+    def __init__(self, learner: Learner, start: Learned) -> None:
         super().__init__(learner, start)
         self.averaged = learner.hypothesis == "average"
         self.space.take_sums(np.zeros_like(self.space.summed()), 0)
@@ -91,18 +91,16 @@ class MistakesMixer(Mixer):
         self.state = space
 
     def starts(self, step: int, part: Part) -> list[Any]:
-        return [(self.backend.share(self.state),)] * len(self.n_rows)
-
-    def merge(self, step: int, part: Part, pieces: Sequence[Sequence[Any]]) -> list[Any]:
-        self.merged = pieces[0]
-        return []
+        return [(self.backend.share(Learned(None, [self.state])),)] * len(self.n_rows)
 
     def conclude(self, step: int, updates: Sequence[Update]) -> None:
         space = deepcopy(self.state)
         sums, trials = space.summed(), space.trials
         space.take_sums(np.zeros_like(sums), 0)
         first_row = 0
-        for learned, n_rows in zip(self.backend.gather(self.merged), self.n_rows, strict=True):
+        for (_, (learned,)), n_rows in zip(
+            self.backend.gather(self.merged), self.n_rows, strict=True
+        ):
             for rows, by_vector in learned.blocks:
                 for label, made in enumerate(by_vector):
                     space.absorb(label, rows, made.which, made.steps, made.numbers + first_row)

@@ -12,12 +12,17 @@ from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from sparsemargin._engine.first_order.linear_space import LinearSpace
-from sparsemargin._engine.first_order.vector_blocks import how_of, task_of
+from sparsemargin._engine.first_order.vector_blocks import (
+    DENSE_BYTES,
+    how_of,
+    itemsize_of,
+    task_of,
+)
 from sparsemargin._engine.fitting.epochs import learn_once
 from sparsemargin._engine.fitting.progressive import ProgressiveOutputs, storing_outputs
 from sparsemargin._engine.fitting.task import Task
@@ -53,10 +58,11 @@ class Mixture:
         slice_seed = random.randint(LARGEST_SEED)
         learner.open_stream(schema.beginning(n_columns), slice_seed)
         if n_shards > 1 and self.space.in_blocks:
+            bits = (DENSE_BYTES // (n_vectors * itemsize_of(self.space)) - 1).bit_length() - 1
             raise ValueError(
                 f"The weights of {n_vectors} labels and {n_columns:,} features would be held "
-                "sparsely, and such can't be mixed. Pass fewer features, by hash_bits, or fit "
-                "some of the labels at a time."
+                f"sparsely, and such can't be mixed. Pass fewer features: hash_bits={bits} for "
+                f"rows, features=HashingVectorizer(n_features=2**{bits}) for texts."
             )
 
     @property
@@ -89,7 +95,9 @@ class Mixture:
         n_columns = self.schema.n_columns
         if space.n_features == n_columns:
             return space
-        return space.spread(n_columns, columns[: space.n_features])
+        wide = self.blank().new_space(self.schema.beginning(n_columns))
+        space.spread(wide, columns[: space.n_features])
+        return wide
 
     def finished(self, fitted: Fitted) -> Learner:
         """A copy of the learner with this state, and with the features of the rows."""
@@ -126,6 +134,25 @@ class Update:
     progress: ProgressiveOutputs | None = None
 
 
+class Learned(NamedTuple):
+    """The result of training on a part of a shard, or some of its pieces."""
+
+    update: Update | None
+    pieces: Sequence[Any]  # the results for the mixer
+
+    @property
+    def nbytes(self) -> int:
+        return sum(getattr(each, "nbytes", 0) for each in self.pieces)
+
+    def piece(self, i: int) -> Learned:
+        """One of the pieces; the first has the update, too."""
+        return Learned(None if i else self.update, self.pieces[i : i + 1])
+
+
+def _updates(learned: Learned) -> list[Update | None]:
+    return [learned.update]
+
+
 class ShardEpoch:
     """An epoch on the only shard. There is nothing to mix; the space is sent as it stands, so that
     the result is exact."""
@@ -133,8 +160,8 @@ class ShardEpoch:
     #: True if the space on a shard has only the coordinates that occur in the rows of the shard.
     narrows = False
 
-    def __init__(self, learner: Learner, start: Any) -> None:
-        self.space = learner.fitted.space = deepcopy(start)
+    def __init__(self, learner: Learner, start: Learned) -> None:
+        self.space = learner.fitted.space = deepcopy(start.pieces[0])
 
     def learn(self, learner: Learner, task: Task, order: np.ndarray | None) -> int | None:
         """Train on a block of rows, see `Learner.learn_stream`."""
@@ -170,7 +197,7 @@ class Mixer:
 
     def take(self, space: Any) -> None:
         """Start from a space with all columns."""
-        self.state = self.backend.share(space)
+        self.state = self.backend.share(Learned(None, [space]))
 
     def parts(self, epoch: int) -> list[Part]:
         """The rows of each shard that are used in the parts of an epoch. The shards are mixed after
@@ -182,15 +209,11 @@ class Mixer:
         the shard are used."""
         return [(self.state,)]
 
-    def n_pieces(self, part: Part) -> int:
-        """The number of pieces of each shard's result."""
-        return 1
-
-    def merge(self, step: int, part: Part, pieces: Sequence[Sequence[Any]]) -> list[Any]:
-        """Begin to mix the results of the shards. Handles of their pieces are given in the order of
-        the shards. Returns the handles of the tasks."""
-        self.merged = pieces[0]
-        return []
+    def merge(self, step: int, learned: Sequence[Any]) -> list[Any]:
+        """Begin to mix the results of the shards, which are given by handles in the order of the
+        shards. Returns handles of lists with the updates of all."""
+        self.merged = learned
+        return self.backend.map(_updates, learned)
 
     def conclude(self, step: int, updates: Sequence[Update]) -> None:
         """Make the mixture the state, when it is complete."""
@@ -199,8 +222,8 @@ class Mixer:
     def space_of(self, state: Any, *, keep: bool = False) -> Any:
         """The space with the weights of a state, for all columns. `keep`: it will be kept on disk,
         so that the tasks that have made it need not be repeated if it is lost."""
-        (space,) = self.backend.gather([state])
-        return deepcopy(space)
+        (learned,) = self.backend.gather([state])
+        return deepcopy(learned.pieces[0])
 
     def merged_progress(
         self, progress: Sequence[ProgressiveOutputs], n_places: int, n_parts: int
@@ -213,7 +236,7 @@ class Mixer:
 class RingEpoch(ShardEpoch):
     """Training of the visiting vectors first..last-1 on all rows of a shard."""
 
-    def __init__(self, learner: Learner, first: int, last: int, start: LinearSpace) -> None:
+    def __init__(self, learner: Learner, first: int, last: int, start: Learned) -> None:
         super().__init__(learner, start)
         self.visitors = first, last
 
@@ -230,7 +253,7 @@ class RingEpoch(ShardEpoch):
         return progress.of_vectors(*self.visitors)
 
 
-#: Vectors first..last-1, and the handle of the space that they have.
+#: Vectors first..last-1, and the handle of the result that has their space.
 Group = tuple[int, int, Any]
 
 
@@ -253,7 +276,7 @@ class RingMixer(Mixer):
                 space.n_features, last - first, space.p, space.t.dtype, log=None, **how_of(space)
             )
             own.take_vectors(space, slice(first, last), slice(0, last - first))
-            self.state.append((first, last, self.backend.share(own)))
+            self.state.append((first, last, self.backend.share(Learned(None, [own]))))
 
     def parts(self, epoch: int) -> list[Part]:
         return [WHOLE] * len(self.n_rows)
@@ -266,20 +289,17 @@ class RingMixer(Mixer):
     def starts(self, step: int, part: Part) -> list[Any]:
         return [self.state[i] for i in self._visitors(step)]
 
-    def merge(self, step: int, part: Part, pieces: Sequence[Sequence[Any]]) -> list[Any]:
-        state, self.merged = self.state, list(self.state)
-        moved = [i for i in self._visitors(step) if state[i] is not None]
-        for i, space in zip(moved, pieces[0], strict=True):
-            first, last, _ = state[i]  # type: ignore[misc]
-            self.merged[i] = first, last, space
-        return []
-
     def conclude(self, step: int, updates: Sequence[Update]) -> None:
-        self.state = list(self.merged)
+        state = list(self.state)
+        moved = [i for i in self._visitors(step) if state[i] is not None]
+        for i, learned in zip(moved, self.merged, strict=True):
+            first, last, _ = state[i]  # type: ignore[misc]
+            state[i] = first, last, learned
+        self.state = state
 
     def space_of(self, state: list[Group | None], *, keep: bool = False) -> Any:
         groups = [each for each in state if each is not None]
-        spaces = self.backend.gather([space for *_, space in groups])
+        spaces = [each.pieces[0] for each in self.backend.gather([each for *_, each in groups])]
         whole, _ = self.mixture.space_for(np.arange(spaces[0].n_features + bool(spaces[0].bias)))
         for (first, last, _), own in zip(groups, spaces, strict=True):
             whole.take_vectors(own, slice(0, last - first), slice(first, last))

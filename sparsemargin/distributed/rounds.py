@@ -13,6 +13,7 @@ from contextlib import closing
 from copy import deepcopy
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from itertools import chain
 from math import inf
 from typing import Any, Literal
 
@@ -29,6 +30,7 @@ from sparsemargin.distributed.backends import Backend, LostScheduler, imported_d
 from sparsemargin.distributed.dual_vectors import VectorMixer
 from sparsemargin.distributed.mistakes import MistakesMixer
 from sparsemargin.distributed.mixing import (
+    Learned,
     Mixer,
     Mixing,
     Mixture,
@@ -101,9 +103,8 @@ def survey(shard: Shard, library: str, step: Any) -> tuple[Survey, bytes]:
     return shard.survey(), pickle.dumps(terms)
 
 
-def learn_part(shard: Shard, plan: Plan, number: int, part: Part, *start: Any) -> tuple[Any, ...]:
-    """Train on a part of a shard once, as a fit on one machine would. Returns an `Update`, and the
-    pieces of what has been learned."""
+def learn_part(shard: Shard, plan: Plan, number: int, part: Part, *start: Any) -> Learned:
+    """Train on a part of a shard once, as a fit on one machine would."""
     check_library(plan.library)
     learner, chosen, at = plan.open(shard, part)
     epoch = plan.epoch_type(learner, *at, *start)
@@ -130,13 +131,12 @@ def learn_part(shard: Shard, plan: Plan, number: int, part: Part, *start: Any) -
             mistakes = _added(mistakes, epoch.learn(learner, task, order))
     made, trials = space.per_vector("corrections") - corrections, space.trials - trials
     pieces = epoch.learned()
-    n_received, n_sent = (sum(getattr(each, "nbytes", 0) for each in of) for of in (start, pieces))
     progress = None if kept is None else epoch.sent_progress(kept)
     update = Update(
         trials, made, mistakes, learner.fitted.rows_by_class, label_order, epoch.scalars(),
-        n_received, n_sent, progress,
+        Learned(None, start).nbytes, Learned(None, pieces).nbytes, progress,
     )  # fmt: skip
-    return update, *pieces
+    return Learned(update, pieces)
 
 
 def _added(mistakes: int | None, more: int | None) -> int | None:
@@ -364,29 +364,34 @@ class Rounds:
         """Train on a part of every shard, and mix; return the updates in the order of the
         shards."""
         share = (part.stop - part.start) / part.of / self.passes
-        size = sum(survey.n_bytes for survey in self.surveys)
         starts = self.mixer.starts(step, part)
         given = {
             s: (self.plan, epoch, part, *start)
             for s, start in enumerate(starts) if start is not None
         }  # fmt: skip
-        heads, *pieces = self.backend.over_shards(learn_part, given, 1 + self.mixer.n_pieces(part))
-        merged = self.mixer.merge(step, part, [[*each.values()] for each in pieces])
-        updates: dict[int, Update] = {}
-        rows = sum(survey.n_rows for survey in self.surveys)
-        with closing(self.backend.results(heads, merged)) as coming:
-            for s, update in coming:
-                updates[s] = update
+        learned = self.backend.over_shards(learn_part, given)
+        told = self.mixer.merge(step, [*learned.values()])
+        with closing(self.backend.completed(learned, told)) as completed:
+            for s in completed:
                 self.done += self.surveys[s].n_rows * share
-                self.corrections += int(update.corrections.sum())
-                self.mistakes = _added(self.mistakes, update.mistakes)
-                if self.report is not None:
-                    self.report(Progress(
-                        epoch, round(self.done / rows * size), size, round(self.done),
-                        self.mixture.schema.n_features, self.corrections, self.mistakes,
-                        time.perf_counter() - self.started,
-                    ))  # fmt: skip
-        return dict(sorted(updates.items()))
+                self._tell(epoch)
+        updates = dict(zip(learned, chain(*self.backend.gather(told)), strict=True))
+        for update in updates.values():
+            self.corrections += int(update.corrections.sum())
+            self.mistakes = _added(self.mistakes, update.mistakes)
+        self._tell(epoch)
+        return updates
+
+    def _tell(self, epoch: int) -> None:
+        """Report the progress."""
+        if self.report is not None:
+            rows = sum(each.n_rows for each in self.surveys)
+            size = sum(each.n_bytes for each in self.surveys)
+            self.report(Progress(
+                epoch, round(self.done / rows * size), size, round(self.done),
+                self.mixture.schema.n_features, self.corrections, self.mistakes,
+                time.perf_counter() - self.started,
+            ))  # fmt: skip
 
     def _position(self, epoch: int, updates: list[tuple[int, Update]], n_parts: int) -> Position:
         """The position after an epoch."""

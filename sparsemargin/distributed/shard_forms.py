@@ -55,7 +55,9 @@ def row_maker_of(
     if isinstance(first, tuple) and isinstance(first[0], list):
         is_text = bool(first[0]) and isinstance(first[0][0], str)
     if isinstance(first, str | os.PathLike):
-        kind = kind_of(os.fspath(first), how.form)
+        # Folders of parquet files are recognized by these files.
+        name = os.fspath(first)
+        kind = kind_of(name if is_url(name) else files_named(name)[0], how.form)
         if kind == "cells":
             return cells()
         is_text = kind in FORMS

@@ -159,11 +159,15 @@ def joined(slices: Sequence[Any], *names: str) -> list[np.ndarray]:
     return [np.concatenate([getattr(each, name) for each in slices]) for name in names]
 
 
-def mix_slice(p: float, cells: tuple[int, int], n_before: int, *given: Any) -> Slice:
+def mix_slice(
+    p: float, cells: tuple[int, int], n_before: int, *given: Any
+) -> tuple[Slice, list[Any]]:
     """Mix the pieces of all shards in the cells. The first `n_before` of the further arguments are
-    slices of the previous mixture that have these cells; the others are pieces."""
+    slices of the previous mixture that have these cells; the others have an update and the piece of
+    a shard. Returns the slice and the updates."""
     before = [each.cut(*cells) for each in given[:n_before]]
-    pieces: Sequence[Piece] = given[n_before:]
+    updates = [update for update, _ in given[n_before:]]
+    pieces: list[Piece] = [piece for _, (piece,) in given[n_before:]]
     first, share = before[0], 1.0 / len(pieces)
     keys, theta = joined(before, "keys", "theta")
     with np.errstate(over="ignore", invalid="ignore"):
@@ -181,14 +185,15 @@ def mix_slice(p: float, cells: tuple[int, int], n_before: int, *given: Any) -> S
             tempered = np.maximum(np.arange(len(pieces) + 1.0), 1.0) ** (_AS_MANY - 1.0)
             keys, theta, variances = merge_evidence(keys, theta, variances, posteriors, tempered)
     _check_finite(theta)
-    return Slice(first.shape, *cells, keys, theta, variances).with_powers(p)
+    return Slice(first.shape, *cells, keys, theta, variances).with_powers(p), updates
 
 
 def sum_slice(p: float, cells: tuple[int, int], n_before: int, *given: Any) -> Sums:
     """Add the sums of all shards in the cells. The first arguments are slices of the previous
-    mixture that have these cells, then their sums; the others are pieces."""
+    mixture that have these cells, then their sums; the others are as for `mix_slice`."""
     slices = [each.cut(*cells) for each in given[:n_before]]
-    sums, pieces = given[n_before : 2 * n_before], given[2 * n_before :]
+    sums = given[n_before : 2 * n_before]
+    pieces: list[Piece] = [piece for _, (piece,) in given[2 * n_before :]]
     shape = slices[0].shape
     keys, theta = joined(slices, "keys", "theta")
     sum_keys, carried = joined(sums, "keys", "values")

@@ -307,7 +307,8 @@ def _source_of_open(file: Any) -> Source:
 
 def files_named(path: str) -> list[str]:
     """Return the path itself, the files that match it as a pattern, sorted, or the parquet files in
-    a folder and its subfolders, sorted."""
+    a folder and its subfolders, sorted. If no file but folders match, these are the parquet files
+    in the folders."""
     if is_url(path):
         # A question mark in a URL begins the query and is not part of the pattern.
         wild = _MAGIC.intersection(path.split("?")[0])
@@ -321,12 +322,13 @@ def files_named(path: str) -> list[str]:
         return [path] if is_store else parquet_files_in(path) or [path]
     if not _MAGIC.intersection(path) or os.path.lexists(path):
         return [path]
-    found = sorted(
-        match
-        for match in glob.glob(path, recursive=True)
+    found, folders = list[str](), list[str]()
+    for match in sorted(glob.glob(path, recursive=True)):
         # Row caches are written to the folder of their source files and are not input.
-        if not os.path.isdir(match) and not match.endswith(CACHE_SUFFIX)
-    )
+        if not match.endswith(CACHE_SUFFIX):
+            (folders if os.path.isdir(match) else found).append(match)
+    if not found:
+        found = [each for folder in folders for each in parquet_files_in(folder)]
     if not found:
         raise FileNotFoundError(f"{path}: no file matches this pattern. {whereabouts(path)}")
     return found

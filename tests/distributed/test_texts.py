@@ -173,3 +173,30 @@ def test_dask_collections_are_split_at_their_partitions(tmp_path):
         fit_distributed(some[0], **how)
     with pytest.raises(ValueError, match="in 3 partitions, their labels in 2"):
         fit_distributed(some[0], bag.from_sequence(labels.tolist(), npartitions=2), **how)
+
+
+def test_folders_of_parquet_files_are_texts(tmp_path):
+    """A folder, a folder of partitions, and a pattern of their folders have the same shards."""
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    texts, labels = messages()
+    for s in range(2):
+        folder = tmp_path / "mail" / f"day={s}"
+        folder.mkdir(parents=True)
+        table = arrow.table({"text": texts[s::2], "label": list(labels[s::2])})
+        parquet.write_table(table, folder / "0.parquet")
+    folder, how = tmp_path / "mail", {"cache_dir": tmp_path / "caches", "random_state": 0}
+    expected = fit_distributed(f"{folder}/*/*.parquet", **how)
+    assert expected.predict(["cheap pills now"]) == ["spam"]
+    for given in folder, f"{folder}/day=*", [folder / "day=0", folder / "day=1"]:
+        assert_same(fit_distributed(given, **how).classifier_, expected.classifier_)
+
+
+def test_too_many_classes_for_the_default_columns_name_the_remedy():
+    texts, _ = messages(400)
+    shards = [(texts[s::2], [f"c{i % 20}" for i in range(200)]) for s in range(2)]
+    with pytest.raises(ValueError, match=r"HashingVectorizer\(n_features=2\*\*21\) for texts"):
+        fit_distributed(shards, algo="arow", max_iter=1)
+    features = HashingVectorizer(n_features=2**12)
+    model = fit_distributed(shards, algo="arow", max_iter=1, features=features)
+    assert len(model.classes_) == 20
