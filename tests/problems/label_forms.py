@@ -57,6 +57,7 @@ KINDS = {
     "numpy floats": ([np.float32(1), np.float32(0)], ["0", "1"]),
     "fractions of floats": ([0.5, 1.5], REFUSED),
     "infinite": ([float("inf"), 1.0], REFUSED),
+    "huge floats": ([1e300, 1.0], REFUSED),
     "whole decimals": ([Decimal("1"), Decimal("20")], ["1", "20"]),
     "decimals": ([Decimal("0.5"), Decimal("1.5")], REFUSED),
     "fractions": ([Fraction(4, 2), Fraction(3)], ["2", "3"]),
@@ -77,6 +78,7 @@ KINDS = {
     "exponents": (["1e5", "0x1"], ["0x1", "1e5"]),
     "zeros": (["01", "1"], ["01", "1"]),
     "NUL": (["a\0", "b"], REFUSED),
+    "surrogates": (["\ud800", "b"], REFUSED),
 }
 
 

@@ -8,6 +8,7 @@ need scikit-learn, pandas, pyarrow or polars.
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Iterable
 from decimal import Decimal
 from enum import Enum
@@ -26,6 +27,8 @@ LARGEST_EXACT = 1 << 53
 
 # Largest Decimal or Fraction label. As integers, larger ones could take much memory.
 _LARGEST_WHOLE = 10**80
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 # Maximum number of characters of a value in a message.
 _LONGEST_SHOWN = 40
@@ -116,10 +119,14 @@ def _whole(value: Any) -> int:
 def _checked_text(text: str) -> str:
     if "\0" in text:
         raise NotALabelError("has a NUL character, which NumPy's text can't hold. Delete it")
+    if not text.isascii() and _SURROGATE.search(text):
+        raise NotALabelError("has half of a surrogate pair, which files can't hold. Delete it")
     return text
 
 
 def _checked_float(value: float | np.floating) -> float:
+    if abs(value) >= 2.0**63 and isfinite(value):
+        raise NotALabelError("is too large a number. Give the class a word")
     if not isfinite(value):
         raise NotALabelError("is infinite. Give the class a finite number, or a word")
     if float(value) != value:
@@ -179,7 +186,7 @@ def label_array(values: Any, place: Any = "y[{}]".format) -> np.ndarray:
         if len(types) > 1 and types != {int, float}:
             _refuse_mixed(values, place)
     if types == {str}:
-        return np.array(values, dtype=np.str_)
+        return _checked_array(np.array(values, dtype=np.str_), place)
     if int in types and max(map(abs, values), default=0) > LARGEST_EXACT:
         return _large_integers(values, place)
     return _checked_array(np.array(values), place)
@@ -236,6 +243,11 @@ def _checked_array(array: np.ndarray, place: Any) -> np.ndarray:
             for i in np.flatnonzero(double != array)[:1].tolist():
                 _placed(array[i], place, i)
             array = double
+    if array.dtype.kind == "U" and array.size:
+        codes = np.ascontiguousarray(array).view(np.uint32)
+        if ((codes >= 0xD800) & (codes < 0xE000)).any():
+            for i, text in enumerate(array.ravel().tolist()):
+                _placed(text, place, i)
     return array
 
 
