@@ -125,10 +125,10 @@ def _checked_text(text: str) -> str:
 
 
 def _checked_float(value: float | np.floating) -> float:
-    if abs(value) >= 2.0**63 and isfinite(value):
-        raise NotALabelError("is too large a number. Give the class a word")
     if not isfinite(value):
         raise NotALabelError("is infinite. Give the class a finite number, or a word")
+    if abs(float(value)) >= 2**63:
+        raise NotALabelError("is too large a number. Give the class a word")
     if float(value) != value:
         raise NotALabelError("is no number that a double can hold. Give the class a word")
     return float(value)
