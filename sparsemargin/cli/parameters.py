@@ -274,6 +274,9 @@ def _class_weights(pairs: tuple[str, ...]) -> dict[Any, float] | str:
 
 
 def labels_given(texts: list[str]) -> list[Any]:
-    """Return the labels as numbers if all of them are numbers, as in files; otherwise as texts."""
+    """Return the labels as numbers if all of them are numbers, as integers if all are whole;
+    otherwise as texts."""
     numbers = [number_of(text) for text in texts]
-    return list(texts) if any(map(isnan, numbers)) else numbers
+    if any(map(isnan, numbers)):
+        return list(texts)
+    return [int(each) for each in numbers] if all(each % 1 == 0 for each in numbers) else numbers

@@ -10,7 +10,6 @@ from threading import Event
 from time import monotonic
 from typing import Any
 
-import joblib
 import numpy as np
 
 from sparsemargin._engine.text.counting import SPECIAL, Lexicon, Scanner
@@ -359,11 +358,11 @@ def shares(n: int, size: int) -> list[slice]:
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
-def for_shares(work: Callable[[slice], None], n: int, n_jobs: int | None) -> None:
+def for_shares(work: Callable[[slice], None], n: int, n_jobs: int) -> None:
     """Call `work` with slices that cover `n` entries, each small enough for the cache."""
     parts = shares(n, ENTRIES)
-    if len(parts) > 1 and joblib.effective_n_jobs(n_jobs) > 1:
-        with ThreadPoolExecutor(joblib.effective_n_jobs(n_jobs)) as threads:
+    if len(parts) > 1 and n_jobs > 1:
+        with ThreadPoolExecutor(n_jobs) as threads:
             list(threads.map(work, parts))
     else:
         list(map(work, parts))

@@ -271,7 +271,7 @@ class _Counting(_Scanning):
             columns = X.indices[entries]
             new.take(columns, out=columns, mode="clip")
 
-        for_shares(renumber, X.nnz, self.n_jobs)
+        for_shares(renumber, X.nnz, joblib.effective_n_jobs(self.n_jobs))
         X.has_sorted_indices = False
         return X
 
@@ -360,7 +360,7 @@ class TfidfVectorizer(_Counting, theirs.TfidfVectorizer):
             if idf is not None:
                 values *= idf.take(X.indices[entries])
 
-        for_shares(weigh, X.nnz, self.n_jobs)
+        for_shares(weigh, X.nnz, joblib.effective_n_jobs(self.n_jobs))
         return normalized(X, tfidf.norm)
 
 
@@ -398,15 +398,15 @@ class HashingVectorizer(  # type: ignore[call-arg]
         names = set(CountVectorizer().get_params()) & set(self.get_params()) - {"binary", "dtype"}
         counter = CountVectorizer(**{name: getattr(self, name) for name in names})
         plan = counter._plan_of()
-        if plan is not None:
-            terms = frequent_terms(plan, texts, joblib.effective_n_jobs(self.n_jobs), most)
-        else:
-            try:
+        try:
+            if plan is not None:
+                terms = frequent_terms(plan, texts, joblib.effective_n_jobs(self.n_jobs), most)
+            else:
                 counts = np.asarray(counter.fit_transform(texts).sum(axis=0)).ravel()
-            except ValueError:  # there are no terms
-                return self
-            frequent = np.argsort(counts, kind="stable")[-most:]
-            terms = counter.get_feature_names_out()[frequent].tolist()
+                frequent = np.argsort(counts, kind="stable")[-most:]
+                terms = counter.get_feature_names_out()[frequent].tolist()
+        except ValueError:  # there are no terms
+            return self
         self.terms_ = {abs(murmurhash3_32(term)) % self.n_features: term for term in terms}
         return self
 

@@ -53,7 +53,7 @@ def error_of(options, code=1):
     ("--zero-based yes --algo alma --alpha 0.5 --no-fit-intercept", "alma",
      {"zero_based": True, "alpha": 0.5, "fit_intercept": False}),
     ("--positive 1 --class-weight 1=2 --class-weight -1=0.5", None,
-     {"positive": "1", "class_weight": {1.0: 2.0, -1.0: 0.5}}),
+     {"positive": "1", "class_weight": {1: 2.0, -1: 0.5}}),
     ("--classes -1,1,2", None, {"classes": [-1, 1, 2]}),
     ("--class-weight balanced", None, {"class_weight": "balanced"}),
 ])  # fmt: skip
