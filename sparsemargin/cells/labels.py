@@ -190,7 +190,10 @@ def _unknown(cells: list[Cells], label: Any) -> ValueError:
         )
     lacking = next(each for each in cells if label not in each.obs.columns)
     known = ", ".join(lacking.obs.columns) or "none, so name a table of barcodes and labels"
-    return ValueError(f"{lacking.name} has no column {label!r} in obs. There are: {known}.")
+    return ValueError(
+        f"{lacking.name} has no column {label!r} in obs. There are: {known}. Pass the one with the "
+        "labels as label=COLUMN."
+    )
 
 
 def _check_matches(

@@ -48,7 +48,7 @@ class ReadingOptions:
 
     format: Any = None
     text: tuple[str, ...] = ()
-    label: str = "label"
+    label: str | None = None
     missing: Any = None
     keep: tuple[str, ...] = ()
     encoding: str = "utf-8"
@@ -65,6 +65,11 @@ class ReadingOptions:
         return cls(**{each.name: values[each.name] for each in fields(cls) if each.name in values})
 
     @property
+    def label_column(self) -> str:
+        """The column with the labels, or for cells the table."""
+        return self.label or "label"
+
+    @property
     def cell_options(self) -> dict[str, Any]:
         """The options that only files of cells have."""
         return {name: getattr(self, name) for name in CELL_OPTIONS}
@@ -74,19 +79,23 @@ class ReadingOptions:
         settings = {name: value for each in wrappers.values() for name, value in each.items()}
         text = settings.get("text") or ()
         text = (text,) if isinstance(text, str) else tuple(text)
+        label = settings.get("label")
+        # A table of labels that a model names is not opened.
+        label = label if isinstance(label, str) and named_table(label) is None else None
         named = [settings.get(name) for name in ("missing", "layer", "var", "match")]
         if not all(isinstance(each, str | None) for each in (*text, *named)):
             raise ValueError("The parameters of the model's estimator are damaged.")
         missing, layer, var, match = named
         return replace(
-            self, text=self.text or text, missing=self.missing or missing,
+            self, text=self.text or text, label=self.label or label,
+            missing=self.missing or missing,
             layer=self.layer or layer, var=self.var or var, match=self.match or match,
         )  # fmt: skip
 
     def document_form(self, **how: Any) -> DocumentForm:
         """Return the settings for reading texts."""
         return DocumentForm(
-            self.format, self.text or ("text",), self.label, missing=self.missing or "error",
+            self.format, self.text or ("text",), self.label_column, missing=self.missing or "error",
             keep=self.keep, encoding=self.encoding, **how,
         )  # fmt: skip
 
@@ -219,7 +228,7 @@ def _cells_of(
     # It imports scipy, which takes 0.2 s, and only cells need it here.
     from sparsemargin.cells.source import corpus_for
 
-    form, label = options.cell_form(), options.label if labelled else None
+    form, label = options.cell_form(), options.label_column if labelled else None
     cells = click.get_current_context().with_resource(form.open(sources))
     return lambda _: corpus_for(cells, normalizer, form, label)
 

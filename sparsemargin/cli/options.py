@@ -372,8 +372,8 @@ document_options = _all_of(
         help="Encoding of files of texts, such as latin-1, cp1252 or utf-16.",
     ),
     option(
-        READING, "--label", default="label", show_default=True, metavar="COLUMN", type=TABLE,
-        help="Column with the labels. For cells: a column of obs, a table of barcodes and "
+        READING, "--label", metavar="COLUMN", type=TABLE,
+        help="Column with the labels. The default is that of the model, or label. For cells: a column of obs, a table of barcodes and "
         "labels, or TABLE.csv:COLUMN.",
     ),
 )  # fmt: skip

@@ -204,7 +204,7 @@ def _training_of(options: TrainOptions, job: Job) -> Callable[..., Learner]:
     # It imports scipy, which takes 0.2 s, and only cells need it here.
     from sparsemargin.cells.learn import learn_cells
 
-    label, form = options.reading.label, options.cell_form
+    label, form = options.reading.label_column, options.cell_form
     return partial(
         learn_cells, job.sources, label, form, job.step, batch=options.batch, **arguments
     )
@@ -254,7 +254,8 @@ def _save(options: TrainOptions, job: Job, learner: Learner) -> None:
                 "var": reading.var,
                 "match": reading.match or "exact",
             }
-            parts = CellClassifier.parts_for_file(job.step, learner, label=reading.label, **how)
+            label = reading.label_column
+            parts = CellClassifier.parts_for_file(job.step, learner, label=label, **how)
         else:
             form = reading.document_form()
             text = form.texts if len(form.texts) > 1 else form.texts[0]

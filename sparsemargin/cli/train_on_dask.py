@@ -24,7 +24,7 @@ def training_on_dask(
         row_maker = Texts(options.reading.document_form(), job.step)
     elif job.kind == "cells":
         seed = mixing_seed(arguments)
-        row_maker = CellRows(options.reading.label, options.cell_form, job.step, seed=seed)
+        row_maker = CellRows(options.reading.label_column, options.cell_form, job.step, seed=seed)
     learn = partial(
         learn_distributed, job.names, client=options.dask, checkpoint=options.output,
         row_maker=row_maker, cache_dir=options.cache or None, mixing=options.mixing or "auto",

@@ -10,7 +10,7 @@ pytest.importorskip("anndata", reason="anndata is not installed")
 
 from problems.cells import adata_of, counts_of, pd, write_matrix
 from problems.command_line import run
-from sparsemargin import annotate, fit_anndata, load_model
+from sparsemargin import annotate, fit_anndata, load_model, save_model
 
 
 @pytest.fixture
@@ -96,10 +96,22 @@ def test_swapped_model_and_file_are_reported(path):
     assert lines[0] == "file\tcells\tpredicted\tconfidence"
 
 
+def test_evaluate_takes_the_label_column_of_the_model(path):
+    run("train", path, "--label", "cell_type", "-o", "types.model")
+    told = run("evaluate", "types.model", path).stdout
+    assert told == run("evaluate", "types.model", path, "--label", "cell_type").stdout
+    # A table of labels is not opened because a model names it.
+    Path("kinds").write_text("barcode\tkind\n")
+    run("train", path, "--label", "cell_type", "-o", "types.model")
+    model = load_model("types.model").set_params(label="kinds")
+    save_model(model, "types.model")
+    assert "no column 'label'" in run("evaluate", "types.model", path, code=1).stderr
+
+
 def test_usage_errors_are_reported(path):
     told = run("train", path, "-o", "x.model", code=1)
     assert told.exit_code == 1
-    assert "has no column 'label' in obs. There are: cell_type" in told.stderr
+    assert "has no column 'label' in obs. There are: cell_type. Pass" in told.stderr
     (text := Path("text.svm")).write_text("1 1:1\n2 2:1\n")
     assert (
         "--layer needs files of cells"
