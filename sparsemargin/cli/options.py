@@ -373,8 +373,8 @@ document_options = _all_of(
     ),
     option(
         READING, "--label", metavar="COLUMN", type=TABLE,
-        help="Column with the labels. The default is that of the model, or label. For cells: a column of obs, a table of barcodes and "
-        "labels, or TABLE.csv:COLUMN.",
+        help="Column with the labels. The default is that of the model, or label. For cells: a "
+        "column of obs, a table of barcodes and labels, or TABLE.csv:COLUMN.",
     ),
 )  # fmt: skip
 
