@@ -241,7 +241,7 @@ def test_late_class_restarts_training(three_classes, tmp_path):
     X, y = load_svmlight(three_classes)
     order = np.argsort(y, kind="stable")
     path = write(tmp_path / "sorted.svm", X[order], y[order])
-    for classes in None, [0, 1, 2]:
+    for classes in None, [0.0, 1.0, 2.0]:
         with pytest.warns(UserWarning, match="sorted by their labels"):
             same(fit_svmlight(path, "alma", classes=classes, shuffle=False), of_loaded(path))
     # A class that is known only from `class_weight` has the same effect.
@@ -328,7 +328,7 @@ def test_rows_sorted_by_label_are_learned_in_random_order(
 
 
 def test_sorted_rows_warn_if_they_cannot_be_shuffled(sorted_text):
-    known = {"classes": [0, 1, 2]}
+    known = {"classes": [0.0, 1.0, 2.0]}
     with standard_input(sorted_text.read_bytes()):
         for path, settings in (sorted_text, {"shuffle": False}), ("-", known):
             with pytest.warns(UserWarning, match=f"{SORTED}.*Shuffle the rows first.* shuf FILE"):
@@ -375,7 +375,7 @@ def test_partly_sorted_rows_keep_their_order(lines):
         (
             LINES,
             {"class_weight": "balanced", "algo": "alma", "classes": [-1, 1, 2]},
-            r"needs rows of every class; there are none of \[2.0\]",
+            r"needs rows of every class; there are none of \[2\]",
         ),
         (
             LINES,
