@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
 
-from depth import pairwise
+from depth import pairwise, some
 from problems.models import make_problem
 from sparsemargin import (
     ALMAClassifier,
@@ -343,7 +343,7 @@ GROWING = {"max_updates": None}
 )
 def test_slow_epoch_of_growing_cost_warns_once(estimator, parameters, seconds, times, monkeypatch):
     n_features = 200 if parameters.get("solver") == "primal" else 2000
-    X, y = make_zipf_text(3000, n_features, noise=0.2, random_state=0)
+    X, y = make_zipf_text(some(2000, 3000), n_features, noise=0.2, random_state=0)
     # Each reading of the clock is later by `seconds`.
     ticks = count(0, seconds)
     monkeypatch.setattr(matrix_loop.time, "perf_counter", lambda: float(next(ticks)))

@@ -388,7 +388,9 @@ def test_kept_row_states_are_checked_on_repeated_rows(model, change, message, pa
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("algo", [name for name in ALGORITHMS if name != "maxmargin"])
+@pytest.mark.parametrize(
+    "algo", some(["arow", "pnorm", "so"], [name for name in ALGORITHMS if name != "maxmargin"])
+)
 def test_commands_report_invalid_model_states(algo, path, tmp_path):
     """Each attribute is replaced by other values, which are refused or harmless."""
     text = tmp_path / "few.svm"
