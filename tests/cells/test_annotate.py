@@ -166,12 +166,40 @@ def test_remedies_for_duplicate_gene_names_work(model):
     other.var_names = [f"ENSG{j}" for j in range(200)]
     with pytest.raises(ValueError, match="several genes with the name 'GENE0'") as error:
         annotate(model, other, var="symbol")
-    assert "adata.var_names = adata.var['symbol'].astype(str) and adata.var_names_make" in str(
-        error.value
-    )
-    other.var_names = other.var["symbol"].astype(str)
-    other.var_names_make_unique()
+    follow(error, other)
     annotate(model, other)
+
+
+@pytest.mark.parametrize("var", [None, "symbol"])
+def test_remedy_for_missing_gene_names_works(model, var):
+    adata = cells()
+    missing = [None if i in (3, 5) else name for i, name in enumerate(adata.var_names)]
+    if var is None:
+        adata.var_names = pd.Index(missing)
+    else:
+        adata.var["symbol"] = missing
+    with pytest.raises(ValueError, match="several genes with the name 'nan'") as error:
+        annotate(model, adata, var=var)
+    follow(error, adata)
+    with pytest.warns(UserWarning, match="lacks 2 of the 200 genes"):
+        annotate(model, adata)
+
+
+def follow(error, adata):
+    """Execute the calls that the error about gene names advises."""
+    remedy = str(error.value).partition("Call ")[2].removesuffix(".").partition(",")[0]
+    for call in remedy.split(" and "):
+        exec(call, {"adata": adata})
+
+
+@pytest.mark.parametrize("kind", [object, "string", "category"])
+def test_missing_names_of_cells_are_nan(model, tmp_path, kind):
+    adata = cells()
+    names = [None if i == 7 else name for i, name in enumerate(adata.obs_names)]
+    adata.obs_names = pd.Index(names, dtype=kind)
+    assert annotate(model, adata, output=tmp_path / "types.tsv") is None
+    rows = (tmp_path / "types.tsv").read_text().splitlines()
+    assert [row.split("\t")[0] for row in rows[7:10]] == ["cell6", "nan", "cell8"]
 
 
 def test_error_of_10x_files_suggests_another_var_column(model, tmp_path):
