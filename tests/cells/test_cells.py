@@ -201,6 +201,7 @@ def test_10x_h5_files_are_read(adata, tmp_path):
 
 
 @pytest.mark.parametrize("kinds", [True, False])
+@pytest.mark.filterwarnings("error::DeprecationWarning:sparsemargin")
 def test_10x_matrix_folders_are_read(adata, tmp_path, kinds):
     X, types = counts_of()
     genes, barcodes = adata.var_names.tolist(), adata.obs_names.tolist()
