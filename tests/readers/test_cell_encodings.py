@@ -58,6 +58,9 @@ COLUMNS = {
     "missing integer": ([pd.array([3, None, 2], dtype="Int64")], None),
     "missing boolean": ([pd.array([True, None, False], dtype="boolean")], None),
     "missing text": ([pd.array(["b", None, "c"], dtype="string")], None),
+    "missing text of the usual type": ([["b", None, "c"]], None),
+    "missing category of text of the usual type": (
+        [pd.Series(["b", None, "c"]).astype("category")], None),
     "missing number": ([[0.5, np.nan, 1.5]], None),
 }  # fmt: skip
 
