@@ -232,7 +232,7 @@ def test_files_without_columns_are_refused(model):
 def test_memory_does_not_depend_on_the_length_of_the_file(model):
     peaks = []
     # Rows on their way from one thread to another take about 1 MB, more or less from run to run.
-    for n in 20_000, 80_000:
+    for n in 10_000, 40_000:
         Path("long.jsonl").write_text(
             "".join(f'{{"id": {i}, "text": "cheap pills"}}\n' for i in range(n))
         )
