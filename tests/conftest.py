@@ -1,6 +1,7 @@
 """What several test modules set up and have to undo, and how hypothesis runs."""
 
 import os
+import signal
 
 import hypothesis
 import pytest
@@ -15,6 +16,10 @@ hypothesis.settings.register_profile(
 
 # No file of a test has to outlast the machine; that files are synchronised, faulty_disk.py tells.
 os.fsync = lambda descriptor: None
+
+# Shells start jobs in the background with SIGINT ignored, which the commands respect. Some tests
+# interrupt commands, so that the signal must have its effect.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

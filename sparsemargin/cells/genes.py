@@ -18,6 +18,7 @@ from sparsemargin._engine.rows.counts import LEFT_OUT, NO_GENE
 from sparsemargin._shown import first_three
 from sparsemargin.files.sources import open_sources
 from sparsemargin.genomes.cells import CellNormalizer, Values
+from sparsemargin.readers.cell_columns import MISSING_NAME
 from sparsemargin.readers.cell_files import Cells, cells_of, open_cells, warn_of_left_out
 
 #: Comparison of gene names: exact, ignoring case, or ignoring the version of Ensembl identifiers.
@@ -82,9 +83,12 @@ class CellForm:
         repeated = _repeated(name for name in names if name is not None)
         if repeated:
             remedy = "adata.var_names_make_unique()"
-            if self.var is not None:
-                remedy = f"adata.var_names = adata.var[{self.var!r}].astype(str) and {remedy}"
-                remedy += ", and leave var out"
+            if self.var is not None or repeated[0] == MISSING_NAME:
+                column = "var_names" if self.var is None else f"var[{self.var!r}]"
+                # With pandas 3, astype(str) keeps missing names.
+                named = f"adata.{column}.astype(str).fillna({MISSING_NAME!r})"
+                remedy = f"adata.var_names = {named} and {remedy}"
+                remedy += "" if self.var is None else ", and leave var out"
             raise ValueError(
                 f"{cells.name} has several genes with the name {repeated[0]!r}. Genes are matched "
                 f"by name, so names must differ. Call {remedy}."

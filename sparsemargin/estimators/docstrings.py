@@ -30,8 +30,9 @@ def without_weights(method: Callable[..., Any]) -> Callable[..., Any]:
         return method(*bound.args, **bound.kwargs)
 
     unweighted.__signature__ = shown  # type: ignore[attr-defined]
-    without = re.sub(r"\n +sample_weight : .*?(?=\n\n)", "", method.__doc__ or "", flags=re.DOTALL)
-    unweighted.__doc__ = without
+    # Python removes the indentation of docstrings from version 3.13 on.
+    doc = inspect.cleandoc(method.__doc__ or "")
+    unweighted.__doc__ = re.sub(r"\nsample_weight : .*?(?=\n\n)", "", doc, flags=re.DOTALL)
     return unweighted
 
 

@@ -12,8 +12,8 @@ from sparsemargin.readers.stored_arrays import DAMAGED, Array, Group, Node, read
 #: 10x and scanpy write this type for features that are genes, in this column.
 GENE, FEATURE_TYPES = "Gene Expression", "feature_types"
 
-# Name of missing values, as pandas shows them.
-_MISSING = "nan"
+#: Name of cells and genes whose name is missing, as pandas shows it.
+MISSING_NAME = "nan"
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,11 @@ class Names:
     def _named(self, values: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
         if self.categories is not None:
             _check_codes(self.values, values, len(self.categories))
-            values = np.append(self.categories, _MISSING)[values]
+            values = np.append(self.categories, MISSING_NAME)[values]
         names = np.empty(len(values), object)
         names[:] = list(map(str, values.tolist()))
         if mask is not None:
-            names[mask] = _MISSING
+            names[mask] = MISSING_NAME
         return names
 
 
@@ -57,7 +57,7 @@ def names_of(frame: Group, name: str | None = None) -> Names:
     group = frame.group(name)
     if group.get("categories") is not None:
         at, values = column_of(group, "categories")
-        categories = np.append(values.astype(object), _MISSING)[at]
+        categories = np.append(values.astype(object), MISSING_NAME)[at]
         return Names(group.array("codes", "iu"), None, categories)
     return Names(*_masked(group))
 

@@ -20,6 +20,7 @@ from sparsemargin.files.sources import Source, open_sources
 from sparsemargin.readers.cell_columns import (
     FEATURE_TYPES,
     GENE,
+    MISSING_NAME,
     Frame,
     Names,
     genes_among,
@@ -252,11 +253,20 @@ def cells_of(adata: Any, layer: str | None = None, var: str | None = None) -> Ce
         parts = X.data, X.indices, X.indptr
     genes = _pandas_frame(frame)
     _check_column("The AnnData", "var", var, genes.columns)
+    names = _pandas_names(frame.index if var is None else frame[var])
     return Cells(
-        "The AnnData", frame.index if var is None else frame[var], np.asarray(adata.obs_names),
-        *parts, _pandas_frame(adata.obs), genes, genes_among(genes, FEATURE_TYPES),
+        "The AnnData", names, _pandas_names(adata.obs_names), *parts, _pandas_frame(adata.obs),
+        genes, genes_among(genes, FEATURE_TYPES),
         layers=(*layers, *["raw"] * (adata.raw is not None)),
     )  # fmt: skip
+
+
+def _pandas_names(names: Any) -> np.ndarray:
+    """Return the names in an index or a column of pandas. Missing names are the same as in
+    files."""
+    found = np.array(names, dtype=object)
+    found[np.asarray(names.isna())] = MISSING_NAME
+    return found
 
 
 def _pandas_frame(frame: Any) -> Frame:

@@ -35,7 +35,7 @@ def read_matrix(path: str) -> tuple[dict[str, np.ndarray], np.ndarray, Any]:
         )
     if n_entries > shape[0] * shape[1]:
         raise ValueError(f"it has {n_entries:,} values, more than {shape[0]:,} times {shape[1]:,}")
-    X = csr_matrix(mmread(path).T)
+    X = csr_matrix(mmread(path, spmatrix=False).T)
     if X.dtype.kind not in "biuf":
         raise ValueError(f"its values are of type {X.dtype} instead of numbers")
     return features, barcodes, X

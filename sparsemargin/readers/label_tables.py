@@ -22,7 +22,8 @@ _FORM = "Each line must have a name and a label, separated by commas (.csv) or t
 #: First column of tables that `annotate` writes for the cells of several files.
 FILE_COLUMN = "file"
 
-#: Texts that stand for a missing label of a cell. "nan" comes from `astype(str)` of missing values.
+#: Texts that stand for a missing label of a cell. "nan" comes from `astype(str)` of missing
+#: values, with pandas 2.
 MISSING_LABELS = "", "nan"
 
 # Separator between the path of a table and the name of a column.

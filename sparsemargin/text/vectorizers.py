@@ -104,7 +104,9 @@ _SHARED_DOC = """
 
 def with_threads(cls: type) -> type:
     """Decorate a vectorizer: add ``n_jobs`` and ``verbose`` to the constructor of its base."""
-    cls.__doc__ = f"{(cls.__doc__ or '').rstrip()}\n{_SHARED_DOC.format(name=cls.__name__)}"
+    # Python removes the indentation of docstrings, but not of other texts, from version 3.13 on.
+    shared = inspect.cleandoc(_SHARED_DOC.format(name=cls.__name__))
+    cls.__doc__ = f"{inspect.cleandoc(cls.__doc__ or '')}\n\n{shared}\n"
     base = next(each for each in cls.__mro__ if each.__module__ == theirs.__name__)
 
     def __init__(self: Any, *, n_jobs: int | None = None, verbose: int = 0, **params: Any) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix, hstack
 
-from problems.cells import adata_of, anndata, counts_of, h5py, pd, write_10x
+from problems.cells import adata_of, anndata, counts_of, h5py, pd, write_10x, write_plain
 from problems.command_line import run
 from problems.published_files import data_folder
 from sparsemargin import annotate, fit_anndata, marker_genes, save_model
@@ -166,12 +166,40 @@ def test_remedies_for_duplicate_gene_names_work(model):
     other.var_names = [f"ENSG{j}" for j in range(200)]
     with pytest.raises(ValueError, match="several genes with the name 'GENE0'") as error:
         annotate(model, other, var="symbol")
-    assert "adata.var_names = adata.var['symbol'].astype(str) and adata.var_names_make" in str(
-        error.value
-    )
-    other.var_names = other.var["symbol"].astype(str)
-    other.var_names_make_unique()
+    follow(error, other)
     annotate(model, other)
+
+
+@pytest.mark.parametrize("var", [None, "symbol"])
+def test_remedy_for_missing_gene_names_works(model, var):
+    adata = cells()
+    missing = [None if i in (3, 5) else name for i, name in enumerate(adata.var_names)]
+    if var is None:
+        adata.var_names = pd.Index(missing)
+    else:
+        adata.var["symbol"] = missing
+    with pytest.raises(ValueError, match="several genes with the name 'nan'") as error:
+        annotate(model, adata, var=var)
+    follow(error, adata)
+    with pytest.warns(UserWarning, match="lacks 2 of the 200 genes"):
+        annotate(model, adata)
+
+
+def follow(error, adata):
+    """Execute the calls that the error about gene names advises."""
+    remedy = str(error.value).partition("Call ")[2].removesuffix(".").partition(",")[0]
+    for call in remedy.split(" and "):
+        exec(call, {"adata": adata})
+
+
+@pytest.mark.parametrize("kind", [object, "string", "category"])
+def test_missing_names_of_cells_are_nan(model, tmp_path, kind):
+    adata = cells()
+    names = [None if i == 7 else name for i, name in enumerate(adata.obs_names)]
+    adata.obs_names = pd.Index(names, dtype=kind)
+    assert annotate(model, adata, output=tmp_path / "types.tsv") is None
+    rows = (tmp_path / "types.tsv").read_text().splitlines()
+    assert [row.split("\t")[0] for row in rows[7:10]] == ["cell6", "nan", "cell8"]
 
 
 def test_error_of_10x_files_suggests_another_var_column(model, tmp_path):
@@ -251,7 +279,7 @@ def test_special_characters_in_names_are_escaped_in_tables(tmp_path, monkeypatch
     assert [row[0] for row in found[1:]] == barcodes
     assert [row[1] for row in found[1:]] == expected.predicted.tolist()
     adata.obs_names = [f"cell{i}" for i in range(300)]
-    adata.write_h5ad("cells.h5ad")
+    write_plain(adata, "cells.h5ad")
     with h5py.File("cells.h5ad", "a") as file:
         names = [b"a\tb\nc\td\t1", *file["obs/_index"][1:]]
         about = dict(file["obs/_index"].attrs)

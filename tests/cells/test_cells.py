@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 from scipy.sparse import csc_matrix, csr_matrix
 
-from problems.cells import adata_of, anndata, counts_of, h5py, pd, write_10x, write_matrix
+from problems.cells import (
+    adata_of,
+    anndata,
+    counts_of,
+    h5py,
+    make_names_nullable,
+    pd,
+    write_10x,
+    write_matrix,
+    write_plain,
+)
 from sparsemargin import annotate, fit_anndata, fit_csr, load_model, marker_genes, save_model
 from sparsemargin.cells import source as stream
 from sparsemargin.cells.genes import CellForm, genes_of
@@ -191,6 +201,7 @@ def test_10x_h5_files_are_read(adata, tmp_path):
 
 
 @pytest.mark.parametrize("kinds", [True, False])
+@pytest.mark.filterwarnings("error::DeprecationWarning:sparsemargin")
 def test_10x_matrix_folders_are_read(adata, tmp_path, kinds):
     X, types = counts_of()
     genes, barcodes = adata.var_names.tolist(), adata.obs_names.tolist()
@@ -558,6 +569,7 @@ def test_truncated_and_odd_tables_are_named(adata, tmp_path, name):
 
 
 def test_inconsistent_pointers_and_names_are_reported(adata, path):
+    write_plain(adata, path)
     whole = path.read_bytes()
     for node, change, words in (
         ("X/indptr", lambda values: values[:, np.newaxis], "/X/indptr has type int32 and shape"),
@@ -569,9 +581,14 @@ def test_inconsistent_pointers_and_names_are_reported(adata, path):
         ("X/data", lambda values: values.astype("S9"), "/X/data has text and shape"),
         ("obs/_index", lambda values: np.append(values, b"x"), "the file has 301 and 80"),
         ("obs/_index", lambda values: values[:-1], "the file has 299 and 80"),
+        ("obs/_index/values", lambda values: values[:-1], "/obs/_index has a mask whose length"),
+        ("obs/_index/mask", lambda values: values[:-1], "/obs/_index has a mask whose length"),
+        ("obs/_index/mask", lambda values: values.astype(int), "has type int64 and shape"),
     ):
         path.write_bytes(whole)
         with h5py.File(path, "a") as file:
+            if node.startswith("obs/_index/"):
+                make_names_nullable(file)
             values, about = change(file[node][:]), dict(file[node].attrs)
             del file[node]
             file[node] = values

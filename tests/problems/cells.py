@@ -28,6 +28,25 @@ def adata_of(X, types, **obs):
     return anndata.AnnData(X, frame, genes)
 
 
+def write_plain(adata, path, version=None, **how):
+    """Write a .h5ad file, or a zarr store of this version, with names as plain arrays of text, like
+    anndata with pandas 2."""
+    with anndata.settings.override(allow_write_nullable_strings=False):
+        if version is None:
+            return adata.write_h5ad(path, **how)
+        with anndata.settings.override(zarr_write_format=version):
+            return adata.write_zarr(path)
+
+
+def make_names_nullable(file, frame="obs", missing=(), **how):
+    """Replace the names in an open file by an array of nullable text, like anndata 0.13 with pandas
+    3."""
+    names = anndata.io.read_elem(file[frame]).index.astype(object).tolist()
+    values = pd.array([None if i in missing else each for i, each in enumerate(names)], "string")
+    with anndata.settings.override(allow_write_nullable_strings=True):
+        anndata.io.write_elem(file[frame], "_index", values, dataset_kwargs=how)
+
+
 def write_10x(path, X, genes, barcodes):
     """Write a file like version 3 of cellranger."""
     kinds = ["Gene Expression"] * (len(genes) - 1) + ["Antibody Capture"]

@@ -7,7 +7,17 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix, hstack
 
-from problems.cells import adata_of, anndata, counts_of, h5py, pd, write_10x, write_matrix
+from problems.cells import (
+    adata_of,
+    anndata,
+    counts_of,
+    h5py,
+    make_names_nullable,
+    pd,
+    write_10x,
+    write_matrix,
+    write_plain,
+)
 from sparsemargin import annotate, fit_anndata
 from sparsemargin.cells.source import CellForm, labels_of
 from sparsemargin.models.inputs.label_values import label_text
@@ -49,6 +59,9 @@ COLUMNS = {
     "missing integer": ([pd.array([3, None, 2], dtype="Int64")], None),
     "missing boolean": ([pd.array([True, None, False], dtype="boolean")], None),
     "missing text": ([pd.array(["b", None, "c"], dtype="string")], None),
+    "missing text of the usual type": ([["b", None, "c"]], None),
+    "missing category of text of the usual type": (
+        [pd.Series(["b", None, "c"]).astype("category")], None),
     "missing number": ([[0.5, np.nan, 1.5]], None),
 }  # fmt: skip
 
@@ -73,25 +86,15 @@ def test_columns_in_memory_and_in_files_are_equal(tmp_path, name):
             assert list(map(str, classes[codes[:3]].tolist())) == list(map(label_text, values))
 
 
-def nullable_index(path, frame, mask):
-    """Write names as anndata 0.13 does with pandas 3."""
-    with h5py.File(path, "a") as file:
-        key = file[frame].attrs["_index"]
-        values = file[frame][key].asstr()[:]
-        del file[frame][key]
-        group = file[frame].create_group(key)
-        group.attrs.update({"encoding-type": "nullable-string-array", "na-value": "NaN"})
-        group.create_dataset("values", data=list(values), dtype=h5py.string_dtype())
-        group["mask"] = mask
-
-
 def test_nullable_string_names_are_read(tmp_path):
     adata = adata_of(*counts_of())
     expected = fit_anndata(adata, "cell_type", shuffle=False, max_iter=1)
     path = tmp_path / "cells.h5ad"
     adata.write_h5ad(path)
-    nullable_index(path, "obs", np.arange(300) == 7)
-    nullable_index(path, "var", np.arange(80) == 9)
+    with h5py.File(path, "a") as file:
+        make_names_nullable(file, "obs", [7])
+        make_names_nullable(file, "var", [9])
+        assert sorted(file["obs/_index"]) == ["mask", "values"]
     model = fit_anndata(path, "cell_type", shuffle=False, max_iter=1)
     assert np.array_equal(model.classifier_.coef_, expected.classifier_.coef_)
     assert model.feature_names_in_[8:11].tolist() == ["GENE8", "nan", "GENE10"]
@@ -169,7 +172,7 @@ def test_files_can_be_read_after_a_stored_error(tmp_path):
     adata = adata_of(*counts_of())
     adata.write_h5ad(tmp_path / "sound.h5ad")
     for name, of in ("X", "obs/_index"), ("var/_index", "X/data"), ("obs/cell_type", "X/indptr"):
-        adata.write_h5ad(tmp_path / f"odd{len(of)}.h5ad")
+        write_plain(adata, tmp_path / f"odd{len(of)}.h5ad")
         with h5py.File(tmp_path / f"odd{len(of)}.h5ad", "a") as file:
             values = file[of][:]
             del file[name]

@@ -10,13 +10,27 @@ import zlib
 import numpy as np
 import pytest
 
-from problems.cells import adata_of, anndata, counts_of, h5py, write_10x, write_matrix
+from problems.cells import (
+    adata_of,
+    anndata,
+    counts_of,
+    h5py,
+    make_names_nullable,
+    write_10x,
+    write_matrix,
+    write_plain,
+)
 from sparsemargin import annotate, fit_anndata
 from sparsemargin.files.sources import open_sources
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*zarr.*", "ignore::UserWarning:zarr")
 
 TYPES = "cell_type"
+
+#: Arrays of names in files with plain names, and in files with nullable names.
+NAMES = [
+    f"{frame}/_index{part}" for frame in ("obs", "var") for part in ("", "/values", "/mask")
+]  # fmt: skip
 
 
 @pytest.fixture
@@ -26,7 +40,7 @@ def adata():
 
 @pytest.fixture
 def path(adata, tmp_path):
-    adata.write_h5ad(tmp_path / "cells.h5ad", compression="gzip")
+    write_plain(adata, tmp_path / "cells.h5ad", compression="gzip")
     return tmp_path / "cells.h5ad"
 
 
@@ -42,9 +56,18 @@ def refused(path, *words, label=TYPES):
     return text
 
 
+def provide(file, name):
+    """Make the names in an open file nullable if `name` is a part of nullable names."""
+    frame, _, part = name.partition("/_index/")
+    if part:
+        packing = {"compression": "gzip"} if isinstance(file, h5py.File) else {}
+        make_names_nullable(file, frame, **packing)
+
+
 def replaced(path, name, make):
     """Replace an object of a file, and keep its attributes."""
     with h5py.File(path, "a") as file:
+        provide(file, name)
         about = dict(file[name].attrs.items())
         values = file[name][()] if isinstance(file[name], h5py.Dataset) else None
         del file[name]
@@ -85,8 +108,7 @@ WHAT = {
 
 @pytest.mark.parametrize("make", WHAT)
 @pytest.mark.parametrize("name", [
-    "X/data", "X/indices", "X/indptr", "obs/_index", "obs/cell_type/codes", "var/_index",
-    "obs/cell_type/categories",
+    "X/data", "X/indices", "X/indptr", "obs/cell_type/codes", "obs/cell_type/categories", *NAMES
 ])  # fmt: skip
 def test_values_in_other_files_are_rejected(adata, path, tmp_path, make, name):
     with h5py.File(tmp_path / "other.h5", "w") as file:
@@ -141,12 +163,13 @@ def test_soft_links_within_a_file_are_followed(adata, path):
 
 def test_hdf5_chunk_is_bounded_by_its_shape(adata, path):
     bomb, model = zlib.compress(bytes(1 << 27), 9), fit_anndata(adata, TYPES, max_iter=1)
-    for name in "X/data", "X/indptr", "obs/cell_type/codes", "obs/_index":
+    for name in "X/data", "X/indptr", "obs/cell_type/codes", *NAMES[:3]:
         whole = path.read_bytes()
         with h5py.File(path, "a") as file:
+            provide(file, name)
             file[name].id.write_direct_chunk((0,), bomb)
         words = f"/{name} has a chunk that unpacks to more than"
-        if name == "obs/_index":
+        if name in NAMES:
             with pytest.raises(ValueError, match=words):
                 annotate(model, path)
         else:
@@ -154,7 +177,7 @@ def test_hdf5_chunk_is_bounded_by_its_shape(adata, path):
         path.write_bytes(whole)
 
 
-@pytest.mark.parametrize("name", ["X/data", "X/indices", "obs/_index", "obs/cell_type/codes"])
+@pytest.mark.parametrize("name", ["X/data", "X/indices", "obs/cell_type/codes", *NAMES])
 def test_large_chunks_are_rejected(path, tmp_path, name):
     def make(file, name, values):
         kind = h5py.string_dtype() if values.dtype.kind == "O" else values.dtype
@@ -183,7 +206,7 @@ def test_remedy_for_large_chunks_works(adata, path, tmp_path, monkeypatch):
     fit_anndata(tmp_path / "new.h5ad", TYPES, max_iter=1)
 
 
-@pytest.mark.parametrize("name", ["X/indptr", "obs/_index", "var/_index", "obs/cell_type/codes"])
+@pytest.mark.parametrize("name", ["X/indptr", "obs/cell_type/codes", *NAMES])
 @pytest.mark.parametrize("length", [1 << 33, 1 << 50])
 def test_shapes_far_beyond_the_size_of_the_file_take_no_memory(path, name, length):
     def make(file, name, values):
@@ -246,8 +269,7 @@ def stored(adata, to, version):
     zarr = pytest.importorskip("zarr", reason="zarr is not installed")
     if version == 3 and zarr.__version__.startswith("2"):
         pytest.skip("zarr 2 writes version 2 only")
-    with anndata.settings.override(zarr_write_format=version):
-        adata.write_zarr(to)
+    write_plain(adata, to, version)
     return to
 
 
@@ -304,16 +326,17 @@ UNSAFE_3 = [
 def test_zarr_codecs_that_may_run_code_are_rejected(adata, tmp_path, version, change, monkeypatch):
     """The codecs are refused even if the installed numcodecs may unpickle."""
     numcodecs = pytest.importorskip("numcodecs", reason="numcodecs is not installed")
+    zarr = pytest.importorskip("zarr", reason="zarr is not installed")
     monkeypatch.setattr(numcodecs.pickles, "ALLOW_UNSAFE_PICKLE_DECODE", True, raising=False)
     loaded = list[object]()
     monkeypatch.setattr("pickle.loads", lambda *_, **__: loaded.append(0))
     store = stored(adata, tmp_path / "cells.zarr", version)
-    for name in "obs/_index", "X/data":
-        if name == "X/data" or change.get("filters") != [{"id": "vlen-utf8"}]:
-            shutil.rmtree(store)
-            stored(adata, store, version)
-            metadata(store, name, **change)
-            refused(store, f"/{name} ")
+    for name in "X/data", *NAMES[:3]:
+        shutil.rmtree(store)
+        stored(adata, store, version)
+        provide(zarr.open_group(store, mode="r+", use_consolidated=False), name)
+        metadata(store, name, **change)
+        refused(store, f"/{name} ")
     assert not loaded
 
 

@@ -29,7 +29,9 @@ N = 60
 Y = np.array(["hardware", "billing", "other"])[np.arange(N) % 3]
 TICKETS = pd.DataFrame({
     "body": [f"{word} fails {i % 7} times" for i, word in enumerate(Y)],
-    "product": np.array(["printer", "laptop", "phone", None], object)[RANDOM.randint(4, size=N)],
+    # As objects, None remains None: the text of pandas 3 has NaN instead.
+    "product": pd.Series(["printer", "laptop", "phone", None], dtype=object)
+               .iloc[RANDOM.randint(4, size=N)].reset_index(drop=True),
     "country": RANDOM.choice(["ch", "de", "fr", "it", "at", "li"], N,
                              p=[0.4, 0.3, 0.2, 0.06, 0.03, 0.01]),
     "priority": RANDOM.randint(1, 4, N),

@@ -1,5 +1,6 @@
 """Inputs other than lists of texts raise errors that name the argument and a remedy."""
 
+import inspect
 import re
 
 import numpy as np
@@ -85,6 +86,11 @@ def test_fit_text_without_labels_explains_what_to_pass():
         fit_text(table["text"])
     with pytest.raises(ValueError, match="texts is a ndarray, and y is missing"):
         fit_text(np.array(TEXTS))
+
+
+@pytest.mark.parametrize("vectorizer", [CountVectorizer, HashingVectorizer, TfidfVectorizer])
+def test_sections_of_docstrings_are_not_indented(vectorizer):
+    assert "\n\nParameters\n----------\n**params\n    Par" in inspect.getdoc(vectorizer)
 
 
 @pytest.mark.parametrize("name", ["ngram_range", "analyzer", "min_df", "stop_words"])
