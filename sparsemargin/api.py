@@ -231,7 +231,8 @@ def fit_text(
         ``.txt``, ``.ft``    lines ``__label__LABEL text`` (fastText)
         ``.tsv``             lines ``LABEL<tab>text``
         ``.vw``              lines ``LABEL | word word:2`` (Vowpal Wabbit)
-        ``.csv``, ``.jsonl`` tables with a column for the text and one for the label, read by
+        ``.jsonl``           lines ``{"text": "...", "label": "..."}``
+        ``.csv``             tables with a column for the text and one for the label, read by
         ``.parquet``         pyarrow
         ==================== =============================================================
 
