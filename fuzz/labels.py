@@ -108,6 +108,7 @@ def _is_plain(values: list) -> bool:
     """Return whether files and memory have the same rule for these values."""
     return all(
         each.strip() == each != "" and "\ufeff" not in each and word_of(each) == each
+        and not any("\ud800" <= c <= "\udfff" for c in each)
         and each.lower() not in ("nan", "inf", "infinity")
         if isinstance(each, str)
         else isinstance(each, bool | float) or (isinstance(each, int) and abs(each) < 2**53)

@@ -10,7 +10,6 @@ from typing import Any
 
 import click
 import numpy as np
-from click.core import ParameterSource
 
 from sparsemargin.cli.app import failure_of
 from sparsemargin.cli.display import listed, percent, print_facts, size_in_words, watched
@@ -42,7 +41,7 @@ sparsemargin info 'data/*' --json
 @JSON
 def command(
     files: tuple[str, ...], n_jobs: int | None, as_json: bool, format: Any,
-    text: tuple[str, ...], label: str, missing: Any, encoding: str,
+    text: tuple[str, ...], label: str | None, missing: Any, encoding: str,
 ) -> None:  # fmt: skip
     """Describe files: texts, cells, row caches, models.
 
@@ -53,15 +52,17 @@ def command(
     figures, failures = list[dict[str, Any]](), 0
     sources = open_sources(files)
     check_apart(sources)
-    origin = click.get_current_context().get_parameter_source("label")
-    given = None if origin is ParameterSource.DEFAULT else label
     for source in sources:
         try:
             kind = kind_of(source, format, texts=encoding_named(encoding) != "utf-8")
             how = DocumentForm(
-                format, text or ("text",), label, missing=missing or "error", encoding=encoding
+                format,
+                text or ("text",),
+                label or "label",
+                missing=missing or "error",
+                encoding=encoding,
             )
-            figures.append(_figures(source, kind, n_jobs, how, given))
+            figures.append(_figures(source, kind, n_jobs, how, label))
         except (OSError, ValueError) as error:
             if click.get_current_context().meta.get(TRACEBACK):
                 raise

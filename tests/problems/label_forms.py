@@ -78,7 +78,6 @@ KINDS = {
     "exponents": (["1e5", "0x1"], ["0x1", "1e5"]),
     "zeros": (["01", "1"], ["01", "1"]),
     "NUL": (["a\0", "b"], REFUSED),
-    "surrogates": (["\ud800", "b"], REFUSED),
 }
 
 

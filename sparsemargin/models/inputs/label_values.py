@@ -8,7 +8,6 @@ need scikit-learn, pandas, pyarrow or polars.
 from __future__ import annotations
 
 import datetime
-import re
 from collections.abc import Iterable
 from decimal import Decimal
 from enum import Enum
@@ -27,8 +26,6 @@ LARGEST_EXACT = 1 << 53
 
 # Largest Decimal or Fraction label. As integers, larger ones could take much memory.
 _LARGEST_WHOLE = 10**80
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 # Maximum number of characters of a value in a message.
 _LONGEST_SHOWN = 40
@@ -119,8 +116,6 @@ def _whole(value: Any) -> int:
 def _checked_text(text: str) -> str:
     if "\0" in text:
         raise NotALabelError("has a NUL character, which NumPy's text can't hold. Delete it")
-    if not text.isascii() and _SURROGATE.search(text):
-        raise NotALabelError("has half of a surrogate pair, which files can't hold. Delete it")
     return text
 
 
@@ -186,7 +181,7 @@ def label_array(values: Any, place: Any = "y[{}]".format) -> np.ndarray:
         if len(types) > 1 and types != {int, float}:
             _refuse_mixed(values, place)
     if types == {str}:
-        return _checked_array(np.array(values, dtype=np.str_), place)
+        return np.array(values, dtype=np.str_)
     if int in types and max(map(abs, values), default=0) > LARGEST_EXACT:
         return _large_integers(values, place)
     return _checked_array(np.array(values), place)
@@ -243,11 +238,6 @@ def _checked_array(array: np.ndarray, place: Any) -> np.ndarray:
             for i in np.flatnonzero(double != array)[:1].tolist():
                 _placed(array[i], place, i)
             array = double
-    if array.dtype.kind == "U" and array.size:
-        codes = np.ascontiguousarray(array).view(np.uint32)
-        if ((codes >= 0xD800) & (codes < 0xE000)).any():
-            for i, text in enumerate(array.ravel().tolist()):
-                _placed(text, place, i)
     return array
 
 
