@@ -21,7 +21,7 @@ from sparsemargin.files.kinds import KIND_NAMES, Kind, kind_of
 from sparsemargin.files.sources import STANDARD_INPUT, Source, open_sources
 from sparsemargin.models import Learner
 from sparsemargin.models.fitted.rejecting import Rejection
-from sparsemargin.readers.label_tables import named_table
+from sparsemargin.readers.label_tables import is_column, named_table
 from sparsemargin.readers.reading import columns_of, threads_for
 from sparsemargin.readers.text_forms import DocumentForm
 from sparsemargin.saving.model_files import load_learner, rejection_of
@@ -81,7 +81,7 @@ class ReadingOptions:
         text = (text,) if isinstance(text, str) else tuple(text)
         label = settings.get("label")
         # A table of labels that a model names is not opened.
-        label = label if isinstance(label, str) and named_table(label) is None else None
+        label = label if is_column(label) else None
         named = [settings.get(name) for name in ("missing", "layer", "var", "match")]
         if not all(isinstance(each, str | None) for each in (*text, *named)):
             raise ValueError("The parameters of the model's estimator are damaged.")

@@ -42,6 +42,11 @@ def named_table(label: Any) -> tuple[str, str | None] | None:
     return (path, column) if os.path.isfile(path) else None
 
 
+def is_column(label: Any) -> bool:
+    """Return whether a label names a column of `obs`, and not a table."""
+    return isinstance(label, str) and named_table(label) is None
+
+
 def table_of(label: Any) -> dict[str, Any] | None:
     """Return the label of each name from a file, a mapping or a pandas Series. Names without a
     label are left out. Return None if `label` is none of these."""

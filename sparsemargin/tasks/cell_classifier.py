@@ -45,7 +45,7 @@ from sparsemargin.models import Algorithm
 from sparsemargin.models.inputs.labels import first_labels
 from sparsemargin.models.pipelines import parts_of
 from sparsemargin.readers.cell_files import cells_of
-from sparsemargin.readers.label_tables import named_table
+from sparsemargin.readers.label_tables import is_column
 from sparsemargin.streaming.report import ProgressLines
 from sparsemargin.tasks.saved import SavedEstimator, has_probabilities
 
@@ -382,7 +382,7 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
         value = getattr(self, name)
         if not self._is_loaded or (name == "batch" and value is None):
             return value
-        if not _is_column(value):
+        if not is_column(value):
             raise ValueError(
                 f"A loaded model has no table of labels, and {name}={value!r} is not a column of "
                 "obs. Pass y, or fit a new CellClassifier."
@@ -423,7 +423,7 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
         self._is_loaded = True
 
     def _plain(self, name: str, value: Any) -> Any:
-        if name in ("label", "batch") and not _is_column(value):
+        if name in ("label", "batch") and not is_column(value):
             return None  # a table of labels is needed only for training
         if name == "genes" and value is not None and not isinstance(value, str):
             return list(map(str, value))
@@ -443,8 +443,3 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = self.normalize is not None
         return tags
-
-
-def _is_column(label: Any) -> bool:
-    """Return whether a label names a column of `obs`, and not a table."""
-    return isinstance(label, str) and named_table(label) is None
