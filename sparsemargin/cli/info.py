@@ -13,7 +13,7 @@ import numpy as np
 
 from sparsemargin.cli.app import failure_of
 from sparsemargin.cli.display import listed, percent, print_facts, size_in_words, watched
-from sparsemargin.cli.files import check_apart
+from sparsemargin.cli.files import ReadingOptions, check_apart
 from sparsemargin.cli.options import FILES, JSON, N_JOBS, TRACEBACK, document_options, make_command
 from sparsemargin.files.compression import encoding_named
 from sparsemargin.files.kinds import FORMS, KIND_NAMES, Kind, kind_of
@@ -39,30 +39,22 @@ sparsemargin info 'data/*' --json
 @N_JOBS
 @document_options
 @JSON
-def command(
-    files: tuple[str, ...], n_jobs: int | None, as_json: bool, format: Any,
-    text: tuple[str, ...], label: str | None, missing: Any, encoding: str,
-) -> None:  # fmt: skip
+def command(files: tuple[str, ...], as_json: bool, **reading: Any) -> None:
     """Describe files: texts, cells, row caches, models.
 
     Texts and row caches are read completely to count rows, features, entries and labels. For cells,
     --label counts the types. An error in one file does not stop the others. The exit code is then
     1.
     """
+    options = ReadingOptions.of(reading)
     figures, failures = list[dict[str, Any]](), 0
     sources = open_sources(files)
     check_apart(sources)
     for source in sources:
         try:
-            kind = kind_of(source, format, texts=encoding_named(encoding) != "utf-8")
-            how = DocumentForm(
-                format,
-                text or ("text",),
-                label or "label",
-                missing=missing or "error",
-                encoding=encoding,
-            )
-            figures.append(_figures(source, kind, n_jobs, how, label))
+            texts = encoding_named(options.encoding) != "utf-8"
+            kind = kind_of(source, options.format, texts=texts)
+            figures.append(_figures(source, kind, options))
         except (OSError, ValueError) as error:
             if click.get_current_context().meta.get(TRACEBACK):
                 raise
@@ -194,21 +186,19 @@ _FIGURES = {
 }
 
 
-def _figures(
-    source: Source, kind: Kind, n_jobs: int | None, how: DocumentForm, label: str | None
-) -> dict[str, Any]:
-    """Return the figures of a file. `label` is None if the option was not given."""
+def _figures(source: Source, kind: Kind, options: ReadingOptions) -> dict[str, Any]:
+    """Return the figures of a file."""
     about = {"file": source.name, "bytes": source.size, "kind": kind}
     if kind in FORMS:
-        return {**about, "kind": "texts", **_figures_of_documents(source, how)}
+        return {**about, "kind": "texts", **_figures_of_documents(source, options.document_form())}
     if kind == "npz":
         raise ValueError(f"{source.name} is {KIND_NAMES[kind]}. Read it with numpy.load.")
     if kind == "cells":
         # It imports scipy, which takes 0.2 s, and only cells need it here.
         from sparsemargin.cells.describe import describe_cells
 
-        return {**about, **describe_cells(source, label)}
-    return {**about, **_FIGURES[kind](source, n_jobs)}
+        return {**about, **describe_cells(source, options.label)}
+    return {**about, **_FIGURES[kind](source, options.n_jobs)}
 
 
 def _facts(figures: dict[str, Any]) -> dict[str, str]:

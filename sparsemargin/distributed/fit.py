@@ -303,7 +303,7 @@ def _check_options(options: ShardOptions) -> None:
         known = ", ".join(map(repr, get_args(Mixing)))
         raise ValueError(f"mixing must be one of {known}, got {options.mixing!r}.")
     if options.resume and options.checkpoint is None:
-        raise ValueError("resume=True goes on from a checkpoint: pass its path as checkpoint.")
+        raise ValueError("resume=True needs a checkpoint. Pass its path as checkpoint.")
     check_count("memory_limit", options.memory_limit, 1, sys.maxsize)
 
 
@@ -388,7 +388,7 @@ def check_mixable(learner: Learner) -> Learner:
             "mixtures have not. Pass hypothesis='average'."
         )
     if learner.warm_start:
-        raise ValueError("warm_start is of fit. To go on with a fit over shards pass resume=True.")
+        raise ValueError("warm_start is a parameter of fit. To continue a fit over shards, pass resume=True.")
     if learner.max_iter is not None and learner.max_iter % 1:
         raise ValueError(f"max_iter={learner.max_iter} must be a whole number of epochs.")
     return learner

@@ -8,7 +8,7 @@ vectors and of mistakes are in `dual_vectors` and `mistakes`.
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from itertools import pairwise
@@ -134,15 +134,16 @@ class Update:
     progress: ProgressiveOutputs | None = None
 
 
+def bytes_of(pieces: Iterable[Any]) -> int:
+    """Return the bytes of all arrays and slices among some pieces."""
+    return sum(getattr(each, "nbytes", 0) for each in pieces)
+
+
 class Learned(NamedTuple):
     """The result of training on a part of a shard, or some of its pieces."""
 
     update: Update | None
     pieces: Sequence[Any]  # the results for the mixer
-
-    @property
-    def nbytes(self) -> int:
-        return sum(getattr(each, "nbytes", 0) for each in self.pieces)
 
     def piece(self, i: int) -> Learned:
         """One of the pieces; the first has the update, too."""

@@ -37,6 +37,7 @@ from sparsemargin.distributed.mixing import (
     RingMixer,
     ShardEpoch,
     Update,
+    bytes_of,
 )
 from sparsemargin.distributed.row_makers import RowMaker, estimator_of
 from sparsemargin.distributed.schema import Part, Schema, Survey
@@ -134,7 +135,7 @@ def learn_part(shard: Shard, plan: Plan, number: int, part: Part, *start: Any) -
     progress = None if kept is None else epoch.sent_progress(kept)
     update = Update(
         trials, made, mistakes, learner.fitted.rows_by_class, label_order, epoch.scalars(),
-        Learned(None, start).nbytes, Learned(None, pieces).nbytes, progress,
+        bytes_of(start), bytes_of(pieces), progress,
     )  # fmt: skip
     return Learned(update, pieces)
 
@@ -305,8 +306,8 @@ class Rounds:
         if not self.at.epoch or self.checkpoint is None:
             return "Nothing of it is on disk: pass a checkpoint to have each epoch's mixture there."
         return (
-            f"The mixture after epoch {self.at.epoch} is in {self.checkpoint.path}; with resume "
-            "the fit goes on from it."
+            f"The mixture after epoch {self.at.epoch} is in {self.checkpoint.path}. To "
+            "continue from it, pass resume=True."
         )
 
     def _finished(self, at: Position, *, keep: bool = False) -> Learner:

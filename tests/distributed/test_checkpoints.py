@@ -149,7 +149,7 @@ def test_model_file_is_rejected_as_a_checkpoint(path):
     sparsemargin.save_model(sparsemargin.fit_csr(X, y, "alma"), path)
     with pytest.raises(ValueError, match="is a model, not a checkpoint"):
         fit_distributed(cut(X, y, 2), algo="alma", checkpoint=path, resume=True)
-    with pytest.raises(ValueError, match="pass its path as checkpoint"):
+    with pytest.raises(ValueError, match="Pass its path as checkpoint"):
         fit_distributed(cut(X, y, 2), algo="alma", resume=True)
 
 
