@@ -111,7 +111,7 @@ def test_truncated_file_is_rejected(file):
 def test_flipped_bit_is_rejected_or_has_no_effect(file):
     """A changed bit has no effect if it is, for example, in the date of a member."""
     content, rng = file.path.read_bytes(), np.random.RandomState(0)
-    places, n_refused = places_in(content, 41), 0
+    places, n_refused = places_in(content, 61), 0
     for place in places:
         bit = 1 << rng.randint(8)
         file.path.write_bytes(

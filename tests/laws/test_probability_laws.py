@@ -20,7 +20,7 @@ pytestmark = [
 ]
 
 KINDS = {**CLASSIFIERS, "AutoClassifier": AutoClassifier}
-EPOCHS = [None, 1, 2, 100]  # None: the default
+EPOCHS = some([None, 1, 20], [None, 1, 2, 100])  # None: the default
 N_ROWS, N_NEW = 1000, 2000
 
 
