@@ -167,6 +167,14 @@ def received(kind, *parts):
     return kind(*map(aligned, parts))
 
 
+class Sent:
+    """Base of dataclasses with arrays that are sent to other processes. Received arrays are aligned,
+    as compiled code requires."""
+
+    def __reduce__(self):
+        return received, (type(self), *vars(self).values())
+
+
 def writable(array):
     """The array, or a copy if it is not contiguous, aligned and writable (a memory map, for
     example)."""

@@ -18,7 +18,15 @@ from sparsemargin._engine.messages import warn_user
 from sparsemargin._shown import first_three
 from sparsemargin.cells.genes import CellForm, check_shared, columns_in
 from sparsemargin.cells.labels import labels_of
-from sparsemargin.genomes.cells import Advice, CellNormalizer, Part, Sample, convert_cells, spread
+from sparsemargin.genomes.cells import (
+    Advice,
+    CellNormalizer,
+    Part,
+    Sample,
+    columns_of_totals,
+    convert_cells,
+    spread,
+)
 from sparsemargin.genomes.scales import CHECKED
 from sparsemargin.models.inputs.label_table import LabelTable, number_of
 from sparsemargin.models.inputs.labels import label_text
@@ -98,6 +106,7 @@ class CellCorpus(RowSource):
             self.how.conversion_of(each, self.scale, is_new=is_new, values=values)
             for each in samples
         ]
+        self.columns = [columns_of_totals(each, self.scale) for each in self.columns]
 
     def check_genes(self) -> None:
         """Check that the cells have enough genes of a model, and set `weights` (`check_shared`)."""

@@ -18,7 +18,6 @@ import numpy as np
 from scipy.sparse import csr_matrix, vstack
 
 from sparsemargin._engine.messages import warn_user
-from sparsemargin._engine.rows.counts import LEFT_OUT, NO_GENE
 from sparsemargin.cells.genes import CellForm, columns_in, genes_of
 from sparsemargin.cells.labels import labels_of
 from sparsemargin.cells.learn import keep_outputs, mixing_seed
@@ -109,8 +108,8 @@ def prepare(maker: CellRows, backend: Backend, options: Any) -> tuple[Any, Sampl
     if maker.columns is None:
         of_shards = backend.each(_genes_and_classes, maker.form, maker.label)
         files = [each for genes, _ in of_shards for each in genes]
-        step.scale = step.agreed(files)
-        step.feature_names_in_ = genes_of(files, maker.wanted, maker.form)
+        step.feature_names_in_ = genes = genes_of(files, maker.wanted, maker.form)
+        step.scale = step.agreed([*chain(*backend.each(_scales, maker.form, genes))])
         given = dict.fromkeys(range(len(backend.shards)), (backend.share(step),))
         backend.shards = [*backend.over_shards(_with_step, given).values()]
         if options.positive is None:
@@ -136,16 +135,22 @@ def calibrate(learner: Learner, sample: Sample, seed: int | None) -> None:
 def _genes_and_classes(
     shard: FileShard, form: CellForm, label: Any
 ) -> tuple[list[Any], np.ndarray]:
-    """The genes and the scale of each file of a shard, and the classes of the shard."""
+    """The genes of each file of a shard, and the classes of the shard."""
     with form.open(shard.paths) as cells:
-        genes = list[Any]()
-        for each in cells:
-            is_gene = np.full(len(each.genes), True) if each.is_gene is None else each.is_gene
-            columns = np.where(is_gene, LEFT_OUT, NO_GENE).astype(np.int32)
-            sample = sample_of(each, columns, np.dtype(np.float64))
-            of_file = {"name": each.name, "genes": each.genes, "is_gene": each.is_gene}
-            genes.append(SimpleNamespace(scale=sample.scale, totals=sample.totals, **of_file))
+        genes = [
+            SimpleNamespace(name=each.name, genes=each.genes, is_gene=each.is_gene)
+            for each in cells
+        ]
         return genes, labels_of(cells, label)[1]
+
+
+def _scales(shard: FileShard, form: CellForm, genes: np.ndarray) -> list[Any]:
+    """The scale of each file of a shard, and the totals of some cells over the genes of a model."""
+    with form.open(shard.paths) as cells:
+        samples = [
+            sample_of(each, columns_in(each, genes, form), np.dtype(np.float64)) for each in cells
+        ]
+        return [SimpleNamespace(scale=each.scale, totals=each.totals) for each in samples]
 
 
 def _with_step(shard: FileShard, step: CellNormalizer) -> FileShard:

@@ -388,7 +388,9 @@ def check_mixable(learner: Learner) -> Learner:
             "mixtures have not. Pass hypothesis='average'."
         )
     if learner.warm_start:
-        raise ValueError("warm_start is a parameter of fit. To continue a fit over shards, pass resume=True.")
+        raise ValueError(
+            "warm_start is a parameter of fit. To continue a fit over shards, pass resume=True."
+        )
     if learner.max_iter is not None and learner.max_iter % 1:
         raise ValueError(f"max_iter={learner.max_iter} must be a whole number of epochs.")
     return learner

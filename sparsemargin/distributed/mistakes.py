@@ -18,13 +18,14 @@ from sparsemargin._engine.fitting.task import Task
 from sparsemargin._engine.matrix.spaces import FeatureSpaces
 from sparsemargin._engine.rows.csr import Csr
 from sparsemargin._engine.rows.parts import rows_at
+from sparsemargin._engine.state import Sent
 from sparsemargin.distributed.mixing import Learned, Mixer, ShardEpoch, Update
 from sparsemargin.distributed.schema import Part
 from sparsemargin.models import Learner
 
 
 @dataclass(frozen=True)
-class Mistakes:
+class Mistakes(Sent):
     """The mistakes of one vector on a block of rows, in order; arrays of shape (n_mistakes,)."""
 
     which: np.ndarray  # indices into the rows that are sent with them, int64

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from sparsemargin._engine.mixing.coordinates import merge_evidence, merge_values, powers_of
+from sparsemargin._engine.state import Sent
 
 # If n shards change the variance of a coordinate, the sum of their gains is weighted like the gains
 # of n**_AS_MANY independent shards.
@@ -57,7 +58,7 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Slice:
+class Slice(Sent):
     """The numbers of a mixture in some cells."""
 
     shape: Shape
@@ -103,7 +104,7 @@ class Slice:
 
 
 @dataclass(frozen=True)
-class Sums:
+class Sums(Sent):
     """The sums of the hypotheses over all trials, for the keys of a slice."""
 
     keys: np.ndarray
@@ -111,7 +112,7 @@ class Sums:
 
 
 @dataclass(frozen=True)
-class Piece:
+class Piece(Sent):
     """The changes of a shard in a slice. For all other keys, theta is multiplied by a ratio, and
     the sums are a factor times the weights without their scale."""
 

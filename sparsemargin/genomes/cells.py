@@ -35,6 +35,7 @@ from sparsemargin.genomes.scales import (
     conversion_between,
     conversion_of_some,
     from_log1p,
+    has_total,
     linear_of,
     scale_of,
 )
@@ -50,6 +51,9 @@ Values = Literal["auto", "counts"] | None
 
 # Number of cells from which a scale is recognised.
 _SAMPLED_CELLS = 256
+
+# If the genes of a model have this share of the total of new cells, other genes are neglected.
+_NEARLY_ALL = 0.9
 
 # Error messages for invalid cells. Placeholders are fields of `Advice`.
 _FAULTS = {
@@ -101,11 +105,14 @@ class Sample:
 
     @cached_property
     def totals(self) -> np.ndarray:
-        """The sum of the values of the genes of each cell, shape (n_cells,)."""
-        is_gene = self.columns != counts.NO_GENE
-        X = csr_matrix((self.rows.data, self.rows.indices, self.rows.indptr),
-                       (self.rows.n_rows, len(is_gene)))  # fmt: skip
-        return X @ is_gene.astype(np.float64)
+        """The sum of the counts of the model's genes in each cell, shape (n_cells,)."""
+        return self.sums_of(self.rows.data)
+
+    def sums_of(self, data: np.ndarray) -> np.ndarray:
+        """The sum of values of the model's genes in each cell, shape (n_cells,)."""
+        rows, is_known = self.rows, self.columns >= 0
+        X = csr_matrix((data, rows.indices, rows.indptr), (rows.n_rows, len(is_known)))
+        return X @ is_known.astype(np.float64)
 
 
 def spread(n_cells: int, at_once: int) -> list[tuple[int, int]]:
@@ -116,6 +123,16 @@ def spread(n_cells: int, at_once: int) -> list[tuple[int, int]]:
     n_parts = max(1, min(_SAMPLED_CELLS, n_cells) // at_once)
     starts = np.unique(np.linspace(0, max(0, n_cells - at_once), n_parts).astype(np.int64))
     return [(start, min(start + at_once, n_cells)) for start in starts.tolist()]
+
+
+def columns_of_totals(columns: np.ndarray, own: Scale) -> np.ndarray:
+    """Return the new columns of genes (as for `find_scales`) for a model on the scale `own`.
+
+    If totals are those of the genes of the model, other genes do not contribute to them.
+    """
+    if not own.of_genes:
+        return columns
+    return np.where(columns < 0, counts.NO_GENE, columns).astype(np.int32)
 
 
 class Part(NamedTuple):
@@ -232,6 +249,9 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Total of each cell before logarithms were taken. NaN if it differs between cells.
     raw_ : bool
         Whether the logarithms are those of counts that were not normalised.
+    of_genes_ : bool
+        Whether totals are sums over the genes of the model. This is so if training cells have
+        counts. Otherwise, totals are sums over all genes of a file.
     deviations_ : ndarray of float64, shape (n_genes,)
         Standard deviation of each gene over the normalised training cells.
     means_ : ndarray of float64, shape (n_genes,)
@@ -272,11 +292,11 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     @property
     def scale(self) -> Scale:
         """The scale of the transformed values."""
-        return Scale(self.form_, self.total_, self.raw_)
+        return Scale(self.form_, self.total_, self.raw_, self.of_genes_)
 
     @scale.setter
     def scale(self, scale: Scale) -> None:
-        self.form_, self.total_, self.raw_ = scale
+        self.form_, self.total_, self.raw_, self.of_genes_ = scale
 
     def keep_statistics(self, X: csr_matrix, scale: Scale) -> Self:
         """Store the scale, means and deviations of normalised cells X."""
@@ -341,7 +361,8 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         chosen = np.array([start for start, _ in spread(rows.n_rows, 1)][: rows.n_rows], np.intp)
         sample = Sample(name, rows_at(rows, chosen), columns, advice)
         scale = self.agreed([sample]) if is_new else self.scale
-        part = Part(rows, columns, self.conversion_of(sample, scale, is_new=is_new))
+        conversion = self.conversion_of(sample, scale, is_new=is_new)
+        part = Part(rows, columns_of_totals(columns, scale), conversion)
         location_of = f"{name}, cell {{}}".format
         return convert_cells([part], n_columns, location_of, advice=advice), scale
 
@@ -355,11 +376,12 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if self.normalize is None or "counts" not in forms:
             return samples[0].scale
         if not isinstance(self.target_sum, str):
-            return Scale("log1p", float(self.target_sum))
+            return Scale("log1p", float(self.target_sum), of_genes=True)
         totals = np.concatenate([each.totals for each in samples])
         totals = totals[np.isfinite(totals) & (totals > 0)]
         median = float(np.median(totals)) if len(totals) else USUAL_TOTAL
-        return Scale("log1p", min(median, USUAL_TOTAL) if self.target_sum == "auto" else median)
+        total = min(median, USUAL_TOTAL) if self.target_sum == "auto" else median
+        return Scale("log1p", total, of_genes=True)
 
     def conversion_of(
         self, sample: Sample, own: Scale, *, is_new: bool, values: Values = "auto"
@@ -386,6 +408,8 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if found.form == "negative" and not (self.normalize is None and own.form == "negative"):
             return CHECKED  # The check then raises the error that names the cell.
         conversion = conversion_between(found, own) if values == "auto" else None
+        if values == "auto" and not is_new and self._needs_totals(sample, found):
+            conversion = Conversion(own.total, inverse=found.form, form=own.form)
         as_they_are = conversion in (CHECKED, UNCHECKED)
         if not as_they_are and self.normalize is None:
             conversion = None
@@ -415,6 +439,19 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         elif conversion is CHECKED and isnan(found.total) and not isnan(own.total):
             warn_user(f"{sample.name} has {found}. They are taken for {own}, as they are.")
         return UNCHECKED if self.normalize is None else conversion
+
+    def _needs_totals(self, sample: Sample, found: Scale) -> bool:
+        """Return whether the total of each cell has to be computed from the genes of the model.
+
+        This is so if totals are those of these genes, and cells are normalised over others too, or
+        to a total that is unknown, while no gene is missing.
+        """
+        if not self.of_genes_ or found.raw or not has_total(found.form):
+            return False
+        if isnan(found.total):
+            return len(np.unique(sample.columns[sample.columns >= 0])) == len(self.means_)
+        sums = sample.sums_of(linear_of(found.form, sample.rows.data))
+        return bool(np.median(sums) < _NEARLY_ALL * found.total)
 
     def _is_estimate(self, sample: Sample, found: Scale, is_new: bool) -> bool:
         """Return whether normalize="counts" applies. Logarithms raise a ValueError if `is_new`."""

@@ -54,12 +54,14 @@ class Scale(NamedTuple):
     """The form of values, and the total of each cell before logarithms were taken.
 
     `total` is NaN if cells differ or the form has no total. `raw` means that the values before
-    logarithms were taken are counts that were not normalised.
+    logarithms were taken are counts that were not normalised. `of_genes` means that the total is
+    that of the genes of the model. Otherwise it is that of all genes of a file.
     """
 
     form: ValueScale
     total: float = nan
     raw: bool = False
+    of_genes: bool = False
 
     def __str__(self) -> str:
         if self.form == "counts":
@@ -93,6 +95,11 @@ class Conversion(NamedTuple):
 
 #: Conversions that do not change values: without a check, and with a check for valid logarithms.
 UNCHECKED, CHECKED = Conversion(0.0), Conversion(nan)
+
+
+def has_total(form: str) -> bool:
+    """Return whether values of this form may be normalised to a total."""
+    return form == "linear" or form in _BASES
 
 
 def linear_of(form: ValueScale, data: np.ndarray) -> np.ndarray:

@@ -18,7 +18,7 @@ import numpy as np
 from sparsemargin import text
 from sparsemargin._engine import state as states
 from sparsemargin._engine.state import array_of, integer, part, require
-from sparsemargin.genomes.scales import Scale, ValueScale
+from sparsemargin.genomes.scales import Scale, ValueScale, has_total
 from sparsemargin.saving import column_steps as columns
 from sparsemargin.saving import step_checks as checks
 from sparsemargin.text.hashed_terms import HashedTerms
@@ -33,6 +33,7 @@ _NO_STEPS = "drop", "passthrough"
 _OURS = "sparsemargin."
 
 _CELLS = f"{_OURS}CellNormalizer"
+_FLAGS = "raw", "of_genes"  # of a `Scale`
 
 # The module of each step, and its learned arrays with one number for each column.
 _STEPS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -112,8 +113,9 @@ def _encoded(step: Any, also: Sequence[str]) -> dict[str, Any]:
     known = ("n_features_in_", "feature_names_in_", "n_samples_seen_", *_STEPS[kind][1])
     learned |= {name: getattr(step, name) for name in known if hasattr(step, name)}
     if kind == _CELLS and hasattr(step, "form_"):
-        form, total, raw = step.scale
-        learned["scale"] = {"form": form, "total": None if isnan(total) else total, "raw": raw}
+        form, total, *flags = step.scale
+        total = None if isnan(total) else total
+        learned["scale"] = {"form": form, "total": total, **dict(zip(_FLAGS, flags, strict=True))}
     compiled = getattr(step, "compiled_vocabulary", None)
     if compiled is not None:
         learned["terms"] = compiled.saved()
@@ -263,9 +265,10 @@ def _restored_scale(state: Any) -> Any:
     total = states.optional(
         state, "total", states.real, np.finfo(np.float64).tiny, np.finfo(np.float64).max
     )
-    has_total = form in ("linear", "log1p", "log2", "log10")
-    require(total is None or has_total, f"values of the form {form!r} have no total")
-    return Scale(form, nan if total is None else total, states.flag(state, "raw"))
+    require(total is None or has_total(form), f"values of the form {form!r} have no total")
+    raw, of_genes = (states.flag(state, each) for each in _FLAGS)
+    require(total is not None or not of_genes, "'of_genes' has no total")
+    return Scale(form, nan if total is None else total, raw, of_genes)
 
 
 def _decoded_union(parameters: dict[str, Any], members: Any, trusted: bool) -> Any:

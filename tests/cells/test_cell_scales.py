@@ -32,10 +32,12 @@ EXACT = {
     "counts normalised to a total of 1,000,000": SHARES * 1e6,
     "log1p of counts": np.log1p(DENSE),
     "log2(1 + x) of counts": np.log2(1 + DENSE),
+    # By size factors. No gene of the model is missing, so the totals are known.
+    "log2(1 + x) of counts normalised to a total that is not known": np.log2(1 + DENSE / FACTORS),
+    "counts normalised to a total that is not known": DENSE / FACTORS,
 }
 OTHERS = {
     "square roots": np.sqrt(SHARES * 1e4),
-    "binary logarithms by size factors": np.log2(1 + DENSE / FACTORS),
     "logarithms of other totals, of some genes": np.log1p(SHARES * 1e6)[:, :100],
     "z-scores": (DENSE - DENSE.mean(axis=0)) / (DENSE.std(axis=0) + 1),
 }
@@ -139,6 +141,37 @@ def test_models_of_other_values_accept_only_such_values(tmp_path):
         with pytest.raises(ValueError, match="scaled values, some of which are negative"):
             annotate(model, cells(dense))
     assert len(annotate(model, cells(DENSE), normalize=None).predicted) == 300
+
+
+CHOSEN = [f"GENE{i}" for i in range(0, 200, 3)]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("values", [DENSE, *EXACT.values()], ids=["counts", *EXACT])
+@pytest.mark.parametrize("some", [False, True])
+def test_totals_are_those_of_the_genes_of_the_model(values, some, tmp_path):
+    """New cells may have other genes, too, or only those of the model."""
+    few = cells(DENSE)[:, CHOSEN].copy()
+    how = {"random_state": 0, "max_iter": 3}
+    expected = fit_anndata(few, "cell_type", **how)
+    model = fit_anndata(cells(DENSE), "cell_type", genes=CHOSEN, **how)
+    np.testing.assert_allclose(model.classifier_.coef_, expected.classifier_.coef_, rtol=1e-6)
+    save_model(model.pipeline_, tmp_path / "types.model")
+    new = cells(values)[:, CHOSEN] if some else cells(values)
+    for each in model, expected, load_model(tmp_path / "types.model"):
+        types = annotate(each, new.copy())
+        np.testing.assert_array_equal(types.predicted, annotate(expected, few).predicted)
+        np.testing.assert_allclose(types.confidence, annotate(expected, few).confidence, atol=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_totals_of_normalised_training_cells_are_those_of_all_genes():
+    logs = cells(EXACT["log1p of counts normalised to a total of 5,000"])
+    model = fit_anndata(logs, "cell_type", genes=CHOSEN, random_state=0, max_iter=3)
+    expected = annotate(model, logs)
+    types = annotate(model, cells(DENSE))
+    np.testing.assert_array_equal(types.predicted, expected.predicted)
+    np.testing.assert_allclose(types.confidence, expected.confidence, atol=1e-4)
 
 
 @pytest.mark.filterwarnings("ignore:.*assumed to be:UserWarning")
