@@ -25,8 +25,10 @@ from sparsemargin.datasets import load_rcv1, make_zipf_text
 from sparsemargin.distributed import backends, dual_vectors, fit_distributed
 from sparsemargin.distributed.dual_vectors import cuts_of
 from sparsemargin.distributed.fit import _NOT_MIXED
+from sparsemargin.distributed.mistakes import Mistakes
 from sparsemargin.distributed.schema import Part, Schema
 from sparsemargin.distributed.shards import MatrixShard
+from sparsemargin.distributed.slices import Piece, Shape, Slice, Sums
 from sparsemargin.models import ALGORITHMS
 
 # If a decision is closer to its threshold, rounding may change it.
@@ -381,6 +383,18 @@ def test_received_models_may_have_any_alignment(algo):
     """The sanitizers would report a misaligned access."""
     model = sparsemargin.fit_csr(*make_data(), algo, random_state=0)
     assert_same(received_anywhere(model), model)
+
+
+@pytest.mark.parametrize("sent", [
+    Slice(Shape(1, 1, 1), 0, 1, *np.ones((3, 5))), Sums(*np.ones((2, 5))),
+    Piece(*np.ones((8, 5))), Mistakes(*np.ones((3, 5))),
+], ids=lambda sent: type(sent).__name__)  # fmt: skip
+def test_received_parts_of_mixtures_are_aligned(sent):
+    received = vars(received_anywhere(sent))
+    for name, value in vars(sent).items():
+        if isinstance(value, np.ndarray):
+            assert received[name].flags.aligned
+            np.testing.assert_array_equal(received[name], value)
 
 
 def test_received_shards_are_aligned():

@@ -25,11 +25,12 @@ class Workers:
             sys.executable, "-m", "dask", "worker", address, "--no-nanny", "--nthreads", "1",
             "--no-dashboard", "--local-directory", str(folder),
         ]  # fmt: skip
-        self.n_workers = n_workers
+        self.n_workers, self.log = n_workers, folder / "workers.log"
         self.processes: list[subprocess.Popen[bytes]] = []
 
     def start(self) -> None:
-        self.processes.append(subprocess.Popen(self.command, stderr=subprocess.DEVNULL))
+        with self.log.open("ab") as log:
+            self.processes.append(subprocess.Popen(self.command, stderr=log))
 
     def kill(self, place: int) -> None:
         """Kill one, and start another."""
@@ -47,6 +48,9 @@ class Workers:
         for process in self.processes:
             process.kill()
             process.wait()
+        # The sanitizer of undefined behaviour ends a worker, and Dask then looks for another.
+        told = self.log.read_text(errors="replace")
+        assert ": runtime error: " not in told, told
 
 
 @contextmanager
