@@ -49,9 +49,9 @@ def kind_of(
     """Return the kind of a source, or of a file that may be on another machine, by its name alone.
 
     Models, row caches, npz files and HDF5 are recognized by their first bytes; zarr stores, text
-    matrices and the forms of texts by their names. `form` replaces the name. All other files are
-    svmlight text. So are files named .txt whose first lines have no label of fastText, unless
-    `texts` says that the files are texts.
+    matrices and the forms of texts by their names. `form` replaces the name. A file
+    named .txt is a file of fastText if its first lines have its labels, or if `texts` is True. All
+    other files are svmlight text.
     """
     found: Kind | None = None
     if isinstance(source, Source):

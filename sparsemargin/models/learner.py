@@ -151,7 +151,7 @@ class Learner(StreamChecks):
         """True if these parameters support multilabel problems."""
         return False
 
-    # Degree of the root of a row's weight by which its steps are multiplied: 3 or 2.
+    # The steps of a row are multiplied by the cube root (3) or square root (2) of its weight.
     _weight_root: ClassVar[int] = 3
 
     @classmethod

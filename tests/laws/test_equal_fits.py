@@ -144,7 +144,7 @@ def test_one_shard_gives_the_model_of_one_machine(algo, n_classes):
         assert_alike(fit_distributed([(X, y)], algo=algo, **how), fit_csr(X, y, algo, **how), X)
 
 
-@pytest.mark.parametrize("algo", ["arow", "romma", "maxmargin"])
+@each_algorithm
 @of_classes
 def test_repeated_columns_are_summed_before_a_step(algo, n_classes):
     X, y = rows(60, 20, n_classes, 7)

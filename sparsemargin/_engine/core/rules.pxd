@@ -47,7 +47,7 @@ cdef struct Trial:  # x is scaled as the rule requires
     double multiplier  # current multiplier of the row, if the rule keeps multipliers
     double variance  # variance of the output times the sample weight, if the rule keeps variances
 
-cdef struct PrecisionGain:  # 1 / V_j gains factor * x_j**2 / (noise + other terms of output)
+cdef struct PrecisionGain:  # 1 / V_j gains factor * x_j**2 / (noise + output - V_j * x_j**2)
     double factor
     double output
     double noise

@@ -20,7 +20,8 @@ from sparsemargin._engine.rows.csr cimport RowScale
 
 
 cdef struct Vector:
-    # theta = scale * t, and w = sigma * g with g = sign(t) |t|**(p - 1).
+    # theta = scale * t, and w = sigma * g with g = sign(t) |t|**(p - 1). Z, acc and flushes: see
+    # numerics/average.pxd.
     double scale
     double norm  # ||theta||_p
     double S_peak  # largest S since the sum was last recomputed
@@ -28,7 +29,7 @@ cdef struct Vector:
     double largest  # largest norm among the corrected rows
     double mass  # L: theta is a sum of y x whose multipliers add up to L
     double bound  # least ||theta||_p / L so far
-    double initial  # variance of coordinates whose stored variance is 0
+    double initial  # the variance at the start; a stored 0 stands for it
     int64_t corrections
     int64_t stopped  # trials when the vector reached its limit of corrections; -1: active
     int64_t idle  # trials that passed while the vector was stopped
@@ -55,7 +56,7 @@ cdef struct Space:
     double bias  # value of the intercept's coordinate, which is the last one; 0: none
     double slack  # value of the row's soft-margin coordinate; 0: none
     bint adaptive  # whether coordinates have variances
-    double* pending  # n_vectors x (FLUSHES + 1): entry k is the sum of Z flushed since flush k
+    double* pending  # n_vectors x (FLUSHES + 1); entry k: what acc lacks since flush k, over g
     Py_ssize_t pending_step  # step of `pending` between vectors; 0: all vectors share the numbers
     double* slack_t  # n_slack x n_vectors
     Py_ssize_t n_slack
@@ -85,7 +86,7 @@ cdef inline double unit(const Space* space, Py_ssize_t l) noexcept nogil:
 
 
 cdef inline double counted(const Space* space, Py_ssize_t l, int64_t trials) noexcept nogil:
-    """The coefficient of g in the sum of the hypotheses of all trials; acc is the other part."""
+    """Return a, such that the sum of the hypotheses of all trials is ``a * g + acc``."""
     return space.vectors[l].average.Z + (
         trials - space.vectors[l].average.begin) * unit(space, l)
 
@@ -171,9 +172,9 @@ cdef inline double scaled_step(const Rule* rule, Vector* vector, double size,
 
 
 cdef inline double multiplier(const Rule* rule, const Vector* vector, double size) noexcept nogil:
-    """Return the amount that a step of this size adds to the multiplier of the row. It refers to the
-    instance divided by its own norm, or else to the unscaled row. With variances, theta is not a
-    sum of rows, and the result is infinite."""
+    """Return how much a step of this size adds to the multiplier of a row in theta, which is the sum
+    of the rows (with BY_ROW: divided by their norms) times their multipliers. With variances, theta
+    is not such a sum, and the result is infinite."""
     if keeps_variances(rule):
         return INFINITY
     if rule.scaling == BY_RUNNING_MAX:

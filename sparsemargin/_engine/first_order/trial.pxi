@@ -170,7 +170,8 @@ cdef int try_classes(Job job, Call call, const Coordinates[state_t]& at,
     x.slack_t = NULL
     if share == 0.0 or not open_instance(job, call, row, &x):
         return OK
-    if x.scale.exponent < TINY:  # scores have lost terms; with a lead of 0, `correct` recomputes it
+    # Scores of such a small row have underflowed. A lead of 0 makes `correct` compute it again.
+    if x.scale.exponent < TINY:
         for k in range(job.n_scores):
             call.scores[k] = scaled_score(<const state_t*> at.g + k, job.n_scores, &x)
         rival, lead = strongest_rival(job, call, code), 0.0
