@@ -173,6 +173,8 @@ def command(**values: Any) -> None:
             names = _names(learner, options.dictionary, job.step)
             write_readable(options.readable, learner, names)
     before = 0 if job.init is None else int(np.sum(job.init.n_corrections_))
+    if job.init is not None and len(job.init.classes_) == 2 < len(learner.classes_):
+        before *= 2  # the vector of two classes has become one of each
     figures = _figures(learner, list(epochs.values()), before, interrupted=bool(interrupted))
     figures = {"model": options.output, "model_bytes": size_of(options.output), **figures}
     if options.dask is None and options.cache and os.path.isfile(options.cache):

@@ -201,12 +201,13 @@ def located(
     )
 
 
-def located_label(block: LabelledRows, row: int, label: object, classes: list) -> ValueError:
+def located_label(
+    block: LabelledRows, row: int, label: object, classes: list, remedy: str
+) -> ValueError:
     """Return the error for a row of the block whose label is not among the classes."""
     return ValueError(
         f"{block.location_of(row)}label {first_labels([label])} is none of the classes, "
-        f"{first_labels(classes)}. Pass classes=[...] with all classes of the data. A trained "
-        "model can't learn new classes."
+        f"{first_labels(classes)}. {remedy}"
     )
 
 

@@ -60,7 +60,7 @@ def learn_documents(
     if how.form is not None and how.form not in FORMS:
         raise SettingsError(f"format must be one of {', '.join(FORMS)}, got {how.form!r}.")
     if options.init_model is not None:
-        options = with_init_model(options)
+        options = replace(with_init_model(options), adds_classes=True)
     how = replace(how, multilabel=options.multilabel or options.positive is not None)
     # Vectorizing a text takes much longer than training on its row, so no core is set aside.
     n_threads = threads_for(options.n_jobs)

@@ -82,4 +82,6 @@ class StreamOptions(FitOptions):
     #: True if rows have the default features of texts, for which another algorithm is the default.
     of_texts: bool = False
     init_model: Any = None
+    #: True if `init_model` takes new classes, as it does for hashed texts.
+    adds_classes: bool = False
     n_jobs: int | None = None

@@ -278,6 +278,7 @@ class Run:
         learner, labels = self.learner, self.labels
         goes_on = learner.state is not None
         if goes_on:
+            labels.add_classes(learner)
             labels.keep(learner)
             learner.fitted.trials_before = learner.space.trials
         else:

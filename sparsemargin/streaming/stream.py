@@ -22,6 +22,7 @@ from sparsemargin._version import __version__
 from sparsemargin.files.distinct import Named, check_distinct
 from sparsemargin.files.sources import File, Source, open_sources
 from sparsemargin.models import LEARNERS, Algorithm, Learner, find_algorithm
+from sparsemargin.models.fitted.new_classes import with_file_labels
 from sparsemargin.models.inputs.labels import (
     LabelEncoder,
     UnknownLabelError,
@@ -119,14 +120,19 @@ def _learn_passes(
             passes.shuffle_seed = start[1]["shuffle_seed"]
     while True:
         try:
-            return Run(StreamLabels(passes, encoder), make, options, checkpoint).learn(start)
+            labels = StreamLabels(passes, encoder, adds_classes=options.adds_classes)
+            return Run(labels, make, options, checkpoint).learn(start)
         except NewClassError:
             # The model was trained with too few classes. Start again with all of them.
             with interruptible():
-                labels = source.all_labels()
-            encoder = encoder_of(labels, source.names, source.reading.multilabel)
-        except SortedRowsError as found:
-            passes.shuffle_seed = found.seed
+                found = source.all_labels()
+            if options.init_model is None:
+                encoder = encoder_of(found, source.names, source.reading.multilabel)
+            else:
+                known = options.init_model.classes_
+                encoder = LabelEncoder.of_text(with_file_labels(known, found.tolist()))
+        except SortedRowsError as error:
+            passes.shuffle_seed = error.seed
         start = None
 
 

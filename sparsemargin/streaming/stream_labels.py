@@ -7,6 +7,14 @@ from contextlib import closing
 import numpy as np
 
 from sparsemargin.models import Learner
+from sparsemargin.models.fitted.new_classes import (
+    key_of,
+    label_as,
+    type_of,
+    why_no_new_classes,
+    with_classes,
+    with_file_labels,
+)
 from sparsemargin.models.inputs.labels import (
     LabelEncoder,
     MultilabelEncoder,
@@ -25,16 +33,32 @@ class NewClassError(Exception):
     """Raised if a row has a label that did not occur in the rows before it."""
 
 
+# The end of the message about an unknown label for a model that takes no new classes.
+_NEVER = (
+    "This model can't learn new classes. Leave such rows out, or train a new model on all rows."
+)
+
+
+# The same for a label that has no value of the type of the classes.
+_OTHER_TYPE = "The classes are {}. Correct the label, or train a new model on all rows."
+
+
 class StreamLabels:
     """Encoder for the labels of streamed rows.
 
     If `encoder` is None, the classes are those of the first rows, until a row has another label.
-    `are_known` is True if these are all classes.
+    `are_known` is True if these are all classes. With `adds_classes`, a trained model takes new
+    classes.
     """
 
-    def __init__(self, passes: Passes, encoder: LabelEncoder | None) -> None:
+    # The end of the message about an unknown label.
+    remedy = "Pass classes=[...] with all classes of the data."
+
+    def __init__(
+        self, passes: Passes, encoder: LabelEncoder | None, *, adds_classes: bool = False
+    ) -> None:
         self.passes, self.source = passes, passes.source
-        self.are_known = encoder is not None
+        self.are_known, self.adds_classes = encoder is not None, adds_classes
         self.encoder = LabelEncoder() if encoder is None else encoder
 
     @property
@@ -54,18 +78,42 @@ class StreamLabels:
             if self.passes.labels_may_come and not self.are_known:
                 raise NewClassError from None
             known = self.classes.tolist()
-            raise located_label(block, error.row, error.label, known) from None
+            remedy = self.remedy
+            if self.adds_classes and label_as(error.label, self.classes) is None:
+                remedy = _OTHER_TYPE.format(type_of(self.classes))
+            raise located_label(block, error.row, error.label, known, remedy) from None
+
+    def add_classes(self, learner: Learner) -> None:
+        """Add new classes to a trained model that takes them: those given, or those of the first
+        rows. Otherwise set the reason, with which an unknown label is refused."""
+        fitted = learner.fitted
+        why = why_no_new_classes(fitted) if self.adds_classes else _NEVER
+        if why is not None or self.encoder.positive is not None:
+            self.remedy, self.adds_classes = why or _NEVER, False
+            return
+        self.remedy = "Pass classes=[...] with all classes of the model and of the data."
+        labels = self.classes.tolist() if self.are_known else self.passes.table.short_texts()
+        if self.are_known and not set(map(key_of, fitted.classes.tolist())) <= set(
+            map(key_of, labels)
+        ):
+            return  # `keep` refuses classes that lack some of the model
+        classes = with_file_labels(fitted.classes, labels)
+        if len(classes) > len(fitted.classes):
+            learner.restore(with_classes(fitted, classes))
+        if self.are_known:
+            self.encoder = LabelEncoder.of_text(classes)
 
     def keep(self, learner: Learner) -> None:
         """Use the classes of a trained model; refuse other classes."""
         classes = learner.classes_
         if not self.are_known:
             encoder = MultilabelEncoder if learner.fitted.many else LabelEncoder
-            self.encoder, self.are_known = encoder.of_text(classes), True
+            self.encoder, self.are_known = encoder.of_text(classes), not self.adds_classes
         elif not np.array_equal(self.classes, classes):
             raise ValueError(
                 f"The classes of the model are {first_labels(classes.tolist())}, not "
-                f"{first_labels(self.classes.tolist())}. They can't be changed."
+                f"{first_labels(self.classes.tolist())}. Pass all classes of the model"
+                f"{' and the new ones' if self.adds_classes else ''}, or leave classes out."
             )
 
     def find(self, learner: Learner) -> None:

@@ -19,7 +19,7 @@ from sparsemargin.estimators.classifiers import CLASSIFIERS, as_classifier
 from sparsemargin.estimators.validation import check_labels
 from sparsemargin.files.sources import open_sources
 from sparsemargin.models import find_algorithm
-from sparsemargin.models.fitted.new_classes import with_classes
+from sparsemargin.models.fitted.new_classes import joined_classes, with_classes
 from sparsemargin.models.inputs.labels import label_text
 from sparsemargin.models.pipelines import parts_of
 from sparsemargin.readers.text_forms import DocumentForm, Missing
@@ -267,6 +267,11 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
         if before is not None:
             options["init_model"] = first
             vectorizer = before[-1] if vectorizer is None else vectorizer
+        if before is not None and not hasattr(before[-1], "n_features"):
+            raise ValueError(
+                "init_model has a vocabulary, and training on files needs hashed features. Pass "
+                "the texts themselves and y, or fit init_model with features='hashed'."
+            )
         if vectorizer is not None and not hasattr(vectorizer, "n_features"):
             raise ValueError(
                 f"{vectorizer!r} has to read all texts first, and files are read once. Pass a "
@@ -385,14 +390,11 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
         if fitted.many:
             return classes
         fitted.require_all("trained")
-        labels = check_labels(y)
-        if classes is not None:
-            labels = np.append(labels, check_labels(classes))
-        kinds = {"number" if each.dtype.kind in "iuf" else each.dtype.kind
-                 for each in (labels, fitted.classes)}  # fmt: skip
-        if len(kinds) > 1 or np.isin(labels, fitted.classes).all():
+        wanted = fitted.classes
+        for labels in (y,) if classes is None else (y, classes):
+            wanted = joined_classes(wanted, check_labels(labels))
+        if wanted is fitted.classes:
             return classes
-        wanted = np.union1d(fitted.classes, labels)
         if not hasattr(self.vectorizer_, "n_features"):
             new = label_text(np.setdiff1d(wanted, fitted.classes).tolist()[0])
             raise ValueError(

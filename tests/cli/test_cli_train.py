@@ -121,10 +121,25 @@ def test_init_option_keeps_the_settings():
         assert f"{options.split()[0]} can't be changed: --init" in error
 
 
+def test_init_option_takes_new_classes_of_texts():
+    Path("old.tsv").write_text("spam\tcheap pills\nham\tlunch at noon\n" * 20)
+    week = ["queue,body", *["spam,free pills", "bank,a new account"] * 20]
+    Path("week.csv").write_text("\n".join(week))
+    trained("old.tsv", "old.model")
+    columns = "--label queue --text body"
+    model = trained(f"week.csv --init old.model {columns}", "n.model")
+    assert model.classes_.tolist() == ["bank", "ham", "spam"]
+    assert model.predict(["a new account"]).tolist() == ["bank"]
+    named = trained(f"week.csv --init old.model {columns} --classes bank,ham,spam,z", "n.model")
+    assert named.classes_.tolist() == ["bank", "ham", "spam", "z"]
+    error = error_of(f"week.csv -o n.model --init old.model {columns} --classes ham,spam")
+    assert "label bank is none of the classes, ham, spam. Pass --classes" in error
+
+
 def test_errors_explain_the_limits_of_a_model():
     error = train("train3.svm -o b.model --init a.model", 1).stderr
     assert "is none of the classes" in error
-    assert "A trained model can't learn new classes" in error
+    assert "This model can't learn new classes. Leave such rows out" in error
     Path("zero.svm").write_text("1 0:1\n-1 1:1\n")
     assert (
         "add 1 to the indices of this file" in train("zero.svm -o b.model --init a.model", 1).stderr

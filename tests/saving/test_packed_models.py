@@ -14,6 +14,7 @@ from sparsemargin import (
     ALMAClassifier,
     AROWClassifier,
     PNormPerceptron,
+    TextClassifier,
     fit_svmlight,
     fit_text,
     load_model,
@@ -22,6 +23,7 @@ from sparsemargin import (
 from sparsemargin._engine.first_order import packed
 from sparsemargin._engine.first_order.linear_space import LinearSpace
 from sparsemargin._engine.first_order.packed import PackedSpace
+from sparsemargin.text import HashingVectorizer
 
 N_COLUMNS = 5000
 
@@ -108,6 +110,28 @@ def test_loaded_models_learn_files_and_start_warm(tmp_path):
     assert_array_equal(loaded.fit(X, y).coef_, model.fit(X, y).coef_)
 
 
+@pytest.mark.parametrize("n_before", [2, 3])
+def test_models_with_a_prior_are_loaded_after_new_classes(tmp_path, n_before):
+    """Initial variances of a prior exceed 1, also those of a model with vectors added later."""
+    X, y = rows_of(150, 4, np.float64)
+    texts = [" ".join(f"w{column}" for column in row.indices) for row in X]
+    old = np.flatnonzero(y < n_before)
+    model = TextClassifier(
+        features=HashingVectorizer(n_features=1 << 12), algo="arow", random_state=0,
+        params={"prior": "naive_bayes"},
+    ).fit([texts[i] for i in old], y[old])  # fmt: skip
+    model.partial_fit(texts, y)
+    assert model.classifier_.space.variances.max() > 1
+    save_model(model, tmp_path / "a.model")
+    loaded = load_model(tmp_path / "a.model")
+    assert type(loaded.classifier_.space) is PackedSpace
+    save_model(loaded, tmp_path / "b.model")
+    assert (tmp_path / "a.model").read_bytes() == (tmp_path / "b.model").read_bytes()
+    for each in model, loaded:
+        each.partial_fit(texts[:20], y[:20] + 1)
+    assert_array_equal(loaded.decision_function(texts), model.decision_function(texts))
+
+
 def test_models_that_need_all_columns_are_not_packed(tmp_path):
     X, y = rows_of(150, 3, np.float64)
     models = [
@@ -135,7 +159,8 @@ def test_models_that_need_all_columns_are_not_packed(tmp_path):
         ("t", {"indices": np.array([1], np.int32)}),
         ("acc", {"indices": np.array([1], np.int32), "values": np.ones(1, np.float32)}),
         ("synced", {"indices": np.array([1], np.int32), "values": np.full(1, 9, np.uint16)}),
-        ("variances", {"indices": np.array([1], np.int32), "values": np.full(1, 2.0)}),
+        ("variances", {"indices": np.array([1], np.int32), "values": np.full(1, -0.5)}),
+        ("variances", {"indices": np.array([1], np.int32), "values": np.full(1, np.inf)}),
         ("variances", {"indices": np.array([1], np.int32), "values": np.full(1, np.nan)}),
         ("variances", {"indices": np.array([-5], np.int32), "values": np.full(1, 0.5)}),
         ("n_coordinates", 7),

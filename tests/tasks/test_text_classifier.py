@@ -4,6 +4,8 @@ import json
 import pickle
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -25,8 +27,10 @@ from sklearn.model_selection import (
 from sklearn.utils.estimator_checks import check_estimator
 
 from problems.command_line import run
+from problems.sources import standard_input
 from sparsemargin import Rejector, TextClassifier, fit_text, load_model, save_model
 from sparsemargin.evaluation.marked_text import as_html, word_contributions
+from sparsemargin.files import sources
 from sparsemargin.text import HashingVectorizer, TfidfVectorizer, WordCharHashingVectorizer
 
 SUBJECTS = ["cheap pills", "lunch", "see you", "pills for free"] * 20
@@ -338,6 +342,77 @@ def test_new_classes_that_are_refused(model):
     with pytest.raises(ValueError, match="sample_weight 2 entries"):
         hashed.partial_fit(["a text"], ["other"], sample_weight=[1, 2])
     np.testing.assert_array_equal(hashed.decision_function(BOTH), outputs)
+
+
+def tickets(classes, n, seed):
+    """Texts with words of their classes, and the classes."""
+    random = np.random.RandomState(seed)
+    y = random.choice(list(classes), n).tolist()
+    words = random.randint(50, size=(n, 8)).astype(str).tolist()
+    return [" ".join(random.choice([each, "any"]) + word for word in row)
+            for each, row in zip(y, words, strict=True)], y  # fmt: skip
+
+
+def in_file(texts, y, path="more.tsv"):
+    lines = [f"{label}\t{text}\n" for label, text in zip(y, texts, strict=True)]
+    Path(path).write_text("".join(lines))
+    return path
+
+
+@pytest.mark.parametrize("first", ["ab", "abc"])
+def test_new_classes_in_files(first, monkeypatch):
+    model = made(features=HashingVectorizer(n_features=1 << 12)).fit(*tickets(first, 200, 0))
+    monkeypatch.setattr(sources, "BLOCK_BYTES", 4096)
+    (early, of_early), (late, of_late) = tickets("abcd", 200, 1), tickets("ae", 40, 2)
+    texts, y = [*early, *late], [*of_early, *of_late]  # class e occurs in the last rows only
+    expected = deepcopy(model).partial_fit(texts, y)
+    path = in_file(texts, y)
+    announced = {"classes": [*"edcba"]}
+    for options in {}, announced:
+        one = fit_text(path, init_model=model, **options)
+        assert one.classes_.tolist() == [*"abcde"]
+        np.testing.assert_array_equal(
+            one.decision_function(texts), expected.decision_function(texts)
+        )
+    with open(path, "rb") as file, standard_input(file.read()):
+        once = fit_text("-", format="tsv", init_model=model, **announced)
+    np.testing.assert_array_equal(once.decision_function(texts), expected.decision_function(texts))
+    with pytest.raises(ValueError, match=r"more.tsv, line .*label e is none.*all classes of"):
+        fit_text(path, init_model=model, classes=[*"abcd"])
+    with pytest.raises(ValueError, match=r"not b, c, d, e. Pass all classes of the model and the"):
+        fit_text(path, init_model=model, classes=[*"bcde"])
+    # Files of one class, and with other spellings of known labels.
+    assert fit_text(in_file(["a text"], ["z"]), init_model=model).classes_.tolist() == [*first, "z"]
+
+
+def test_new_classes_in_files_have_the_type_of_the_classes():
+    texts, y = tickets("123", 100, 0)
+    model = made(features="hashed").fit(texts, list(map(int, y)))
+    more = fit_text(in_file(["a text", "another"], ["4", "1.0"]), init_model=model)
+    assert more.classes_.tolist() == [1, 2, 3, 4]
+    with pytest.raises(ValueError, match=r"label x is none.*The classes are numbers. Correct"):
+        fit_text(in_file(["a text", "another"], ["4", "x"]), init_model=model)
+
+
+def test_new_classes_in_files_that_are_refused(model):
+    path = in_file(["a text"], ["other"])
+    with pytest.raises(ValueError, match=r"init_model has a vocabulary.*features='hashed'"):
+        fit_text(path, init_model=model)
+    alma = made(features="hashed", algo="alma").fit(BOTH, QUEUES)
+    with pytest.raises(ValueError, match=r"label other is none.*Only AROW.*Train a new model"):
+        fit_text(path, init_model=alma)
+
+
+def test_labels_of_another_type_are_no_new_classes():
+    model = made(features="hashed").fit(BOTH, QUEUES)
+    outputs = model.decision_function(BOTH)
+    with pytest.raises(ValueError, match=r"label 0 is new.*classes are text, such as 'ham'. Conv"):
+        model.partial_fit(["a text", "another"], [0, 1])
+    with pytest.raises(ValueError, match=r"label True is new.*truth values.*Convert the labels to"):
+        model.partial_fit(["a text", "another"], ["ham", "ham"], classes=[True])
+    np.testing.assert_array_equal(model.decision_function(BOTH), outputs)
+    model.partial_fit(["a text", "another"], list(map(str, [0, 1])))
+    assert model.classes_.tolist() == ["0", "1", "ham", "spam"]
 
 
 # ------------------------------------------------------------------------------ explanations

@@ -133,13 +133,12 @@ class PackedSpace(LinearSpace):
         self.ranks = np.cumsum(set_in, dtype=np.int32) - set_in
 
     def check_variances(self, state, n_numbers):
-        """Check the saved variances, which are at most 1 without a prior."""
+        """Check the saved variances in the same way as a `LinearSpace`."""
         variances, dtype = part(state, "variances"), self.t.dtype
         if variances is not None:
-            most = float(np.finfo(dtype).max) if "prior" in state else 1.0
             require(part(variances, "values").dtype == dtype, "'variances' is of another type")
             for _, values in _entries(variances, n_numbers):
-                require_within("variances", values, 0.0, most)
+                require_within("variances", values, 0.0, float(np.finfo(dtype).max))
 
     def __getstate__(self):
         held = np.flatnonzero(np.unpackbits(self.bits, bitorder="little"))

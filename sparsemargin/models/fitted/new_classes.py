@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,8 @@ from sparsemargin._engine.first_order.linear_space import LinearSpace
 from sparsemargin._engine.first_order.packed import PackedSpace
 from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
 from sparsemargin.models.fitted.state import Fitted
+from sparsemargin.models.inputs.label_table import label_text, number_of, word_of
+from sparsemargin.models.inputs.labels import places_among
 
 # Output of the vector of a new class. AROW moves the output of a negative row to -1, and all rows
 # before were negative for the new class.
@@ -18,6 +22,77 @@ _OUTPUT = -1.0
 
 # Counters of a vector that are kept.
 _COUNTERS = "corrections", "passes", "initial"
+
+
+# The type of labels for messages, by the kind of their dtype. All other kinds are numbers.
+_TYPES = {"U": "text", "b": "truth values"}
+
+
+def type_of(labels: np.ndarray) -> str:
+    """Return the type of labels for messages."""
+    return _TYPES.get(labels.dtype.kind, "numbers")
+
+
+def key_of(label: Any) -> str:
+    """Return the text by which a label of a file is compared with classes."""
+    return word_of(label_text(label))
+
+
+def label_as(label: Any, classes: np.ndarray) -> Any:
+    """Return a label of a file, a text or a number, in the type of the classes; None if it has no
+    such value."""
+    if classes.dtype.kind == "U":
+        return label_text(label)
+    number = number_of(label)
+    whole = classes.dtype.kind in "iu"
+    if classes.dtype.kind == "b" or isnan(number) or (whole and number % 1):
+        return None
+    return int(number) if whole else number
+
+
+def with_file_labels(classes: np.ndarray, labels: Iterable[Any]) -> np.ndarray:
+    """Return the classes, and those labels of a file that are none of them but have their type."""
+    known = set(map(key_of, classes.tolist()))
+    new = [label_as(label, classes) for label in labels if key_of(label) not in known]
+    new = [label for label in new if label is not None]
+    return np.union1d(classes, new) if new else classes
+
+
+def joined_classes(classes: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Return the classes and the labels that are none of them, sorted.
+
+    Raises
+    ------
+    ValueError
+        If a label is new and has another type than the classes.
+    """
+    new = labels[places_among(classes, labels) < 0]
+    if not len(new):
+        return classes
+    own, other = type_of(classes), type_of(new)
+    if own != other:
+        example = classes[:1].tolist()[0]
+        raise ValueError(
+            f"The label {new[:1].tolist()[0]!r} is new, and labels of its type ({other}) can't be "
+            f"classes of this model, whose classes are {own}, such as {example!r}. Convert the "
+            f"labels to {own}, or fit a new model."
+        )
+    return np.union1d(classes, new)
+
+
+def why_no_new_classes(fitted: Fitted) -> str | None:
+    """Return why a model can't have additional classes, and a remedy; None if it can."""
+    space = fitted.space
+    if (
+        fitted.many or type(space) not in (LinearSpace, PackedSpace) or not space.bias
+        or fitted.structure.get("hypothesis") != "last" or "prior" not in fitted.structure
+        or fitted.scaling is not None
+    ):  # fmt: skip
+        return (
+            "Only AROW with an intercept, hypothesis='last', one class for each row and less than "
+            "half a gigabyte of weights takes new classes. Train a new model with all classes."
+        )
+    return None
 
 
 def with_classes(fitted: Fitted, classes: np.ndarray) -> Fitted:
@@ -37,18 +112,10 @@ def with_classes(fitted: Fitted, classes: np.ndarray) -> Fitted:
     ValueError
         If the model has no variances, no intercept, several labels per row, or averaged weights.
     """
-    space = fitted.space
-    if isinstance(space, PackedSpace):
-        space = space.unpacked()
-    if (
-        fitted.many or type(space) is not LinearSpace or not space.adaptive or space.averaged
-        or not space.bias or fitted.scaling is not None
-    ):  # fmt: skip
-        raise ValueError(
-            "Only AROW with an intercept, hypothesis='last', one class for each row and less than "
-            "half a gigabyte of weights takes new classes. Pass all classes in the first call, or "
-            "fit a new model."
-        )
+    why = why_no_new_classes(fitted)
+    if why is not None:
+        raise ValueError(why)
+    space = fitted.space.unpacked()
     place = np.searchsorted(classes, fitted.classes)
     kept = np.zeros(len(classes), bool)
     kept[place] = True
