@@ -142,7 +142,7 @@ class Run:
         else:
             self.passes.keep()
             if not self.opened and self.n_counted:
-                self.beginning = self.passes.first_mixed(n_first)
+                self.beginning = self.passes.peek(n_first)
             continues = self._make_epoch(self.passes.again(self.passes.shuffle_seed, 1))
         while continues:
             continues = self._make_epoch(self.passes.again(self.seed, self.epoch + 1))

@@ -23,14 +23,12 @@ from problems.cached_rows import (
     writing,
 )
 from sparsemargin.files.archive import ArchiveWriter
-from sparsemargin.readers import row_cache
+from sparsemargin.readers import cache_order
+from sparsemargin.readers.cache_order import block_order, ordered, shuffled_blocks
 from sparsemargin.readers.row_cache import (
     RowCache,
-    block_order,
     default_cache_path,
     find_cache,
-    ordered,
-    shuffled_blocks,
 )
 
 
@@ -240,7 +238,7 @@ def test_rows_are_shuffled_across_blocks_in_bounded_memory(path, multilabel, mon
     kinds = rng.choice(["i4", "i8"], 12)
     blocks = [random_block(rng, 40, 6, "f8", kind, multilabel) for kind in kinds]
     write_cache(path, blocks, multilabel=multilabel)
-    monkeypatch.setattr(row_cache, "_MIXED_BYTES", path.stat().st_size // 3)
+    monkeypatch.setattr(cache_order, "_MIXED_BYTES", path.stat().st_size // 3)
 
     def row(rows, i):
         data, indices, _, *labels = rows.part(i, i + 1).arrays

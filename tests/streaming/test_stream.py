@@ -26,7 +26,7 @@ from sparsemargin.estimators.classifiers import as_classifier
 from sparsemargin.files import archive, sources
 from sparsemargin.files.archive import ArchiveWriter
 from sparsemargin.kernels import RBF
-from sparsemargin.readers import row_cache
+from sparsemargin.readers import cache_order
 from sparsemargin.readers.reading import Reading
 from sparsemargin.readers.rows import LabelledRows, RowSource
 from sparsemargin.streaming import run, stream
@@ -303,7 +303,7 @@ def test_rows_sorted_by_label_are_learned_in_random_order(
 ):
     """The labels are known beforehand or not, there are more blocks than are mixed in memory, and
     the cache is temporary or a file that the user has asked for."""
-    monkeypatch.setattr(row_cache, "_MIXED_BYTES", 1 << 14)
+    monkeypatch.setattr(cache_order, "_MIXED_BYTES", 1 << 14)
     settings = {"random_state": 0, **settings}
     if "init_model" in settings:
         settings = {"init_model": fit_svmlight(three_classes, random_state=0)}
