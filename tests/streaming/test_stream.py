@@ -330,8 +330,11 @@ def test_rows_sorted_by_label_are_learned_in_random_order(
 def test_sorted_rows_warn_if_they_cannot_be_shuffled(sorted_text):
     known = {"classes": [0.0, 1.0, 2.0]}
     with standard_input(sorted_text.read_bytes()):
-        for path, settings in (sorted_text, {"shuffle": False}), ("-", known):
-            with pytest.warns(UserWarning, match=f"{SORTED}.*Shuffle the rows first.* shuf FILE"):
+        for path, settings, remedy in (
+            (sorted_text, {"shuffle": False}, "leave shuffle=False out."),
+            ("-", known, "pass cache=PATH."),
+        ):
+            with pytest.warns(UserWarning, match=f"{SORTED}.*To train in random order, {remedy}"):
                 same(fit_svmlight(path, "alma", **settings), of_loaded(sorted_text))
     # A source that can be read only once is mixed if there is a cache for further epochs.
     twice = {"algo": "alma", "max_iter": 2, "random_state": 0, **known}
