@@ -290,7 +290,7 @@ class RowCache:
                 yield future.result()
                 self._advise(i, mmap.MADV_DONTNEED)
 
-    def take(self, numbers: Iterable[np.ndarray]) -> Iterator[LabelledRows]:
+    def take(self, numbers: Iterable[np.ndarray]) -> Generator[LabelledRows]:
         """Yield copies of the rows with these numbers, which increase within each array.
 
         The rows of the next block are copied meanwhile, and pages are released as by `blocks`.
@@ -310,8 +310,9 @@ class RowCache:
             for left, future in results:
                 parts.append(future.result())
                 if not left:
-                    yield join_blocks(parts)
-                    parts = []
+                    joined, parts = join_blocks(parts), []
+                    yield joined
+                    del joined  # the memory is needed for the next rows
 
     def _taken(self, i: int, rows: np.ndarray) -> LabelledRows:
         taken = self.block(i).take(rows)

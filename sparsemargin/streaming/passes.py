@@ -163,7 +163,8 @@ class Passes:
         fitting = int(cache.n_rows * min(1.0, _MOST_ENTRIES / max(1, cache.n_entries)))
         n_rows = min(cache.n_rows, _MOST_ROWS, max(1, fitting))
         drawn = np.random.RandomState(0).choice(cache.n_rows, n_rows, replace=False)
-        return next(cache.take([np.sort(drawn)]))
+        with closing(cache.take([np.sort(drawn)])) as taken:
+            return next(taken)
 
     def share_of(self, blocks: list[LabelledRows]) -> float:
         """Return the share of the rows that are in the first blocks; 1 if it is not known."""
