@@ -62,8 +62,9 @@ def learning_progress() -> Iterator[Callable[[Progress], None]]:
 
 
 def _words(moment: Progress) -> str:
+    error = "error" if moment.epoch == 1 else "training error"
     return (
-        f"epoch {moment.epoch}, error {shown_error(moment)} %, {moment.rows:,} rows, "
+        f"epoch {moment.epoch}, {error} {shown_error(moment)} %, {moment.rows:,} rows, "
         f"{speed(moment):.0f} MB/s"
     )
 

@@ -136,13 +136,13 @@ def _in_short(option: click.Option, names: str, text: str) -> tuple[str, str]:
     """Return a short form of an option for the brief --help.
 
     It consists of the option's last name, the first form of its value, the first clause of its
-    help, and its default if that is short.
+    help, and its defaults if they are short.
     """
     short = [each for each in option.opts if not each.startswith("--")]
     value = names.split(" ")[-1] if " " in names and not names.endswith(option.opts[-1]) else ""
     if not value.startswith("["):
         value = value.partition("|")[0]
-    notes = re.findall(r"\[(required|default: (?!none)[^;\]]{1,12})[;\]]", text)
+    notes = re.findall(r"\[(required|(?:default|texts): (?!none)[^;\]]{1,12})[;\]]", text)
     clause = re.split(r"[;:]\s|\.\s|\s*\[", text)[0].rstrip(".")
     head = f"{', '.join([*short, option.opts[-1]])} {value}".rstrip()
     return head, "  ".join([f"{clause}.", *(f"[{note}]" for note in notes)])

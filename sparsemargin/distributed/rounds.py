@@ -230,7 +230,7 @@ class Rounds:
         space, saved = mixture.space, dict[str, Any]()
         patience = mixture.learner.patience
         if self.checkpoint is not None and options.resume and exists(self.checkpoint.path):
-            found, saved = self.checkpoint.read(mixture.learner)
+            found, saved = self.checkpoint.read(lambda _: mixture.learner)
             space = mixture.resume(found, saved.pop("seed"))
             if saved["patience"] is not None:
                 patience = Patience(**saved["patience"])

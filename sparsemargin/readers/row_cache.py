@@ -20,12 +20,11 @@ import os
 import stat
 import warnings
 import zlib
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
 from hashlib import blake2b
-from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import urlsplit
@@ -48,8 +47,6 @@ _TEXTS, _NUMBERS, _END = "label_texts", "label_numbers", "rows.json"
 # The pages of a block are released from a multiple of this many bytes on. When a page is read,
 # Linux maps all pages between the multiples of 64 KiB around it.
 _REACH = 1 << 16
-# Bytes of the blocks that are shuffled together.
-_MIXED_BYTES = 1 << 26
 
 
 class UnusableCacheError(ValueError):
@@ -293,6 +290,35 @@ class RowCache:
                 yield future.result()
                 self._advise(i, mmap.MADV_DONTNEED)
 
+    def take(self, numbers: Iterable[np.ndarray]) -> Generator[LabelledRows]:
+        """Yield copies of the rows with these numbers, which increase within each array.
+
+        The rows of the next block are copied meanwhile, and pages are released as by `blocks`.
+        """
+        ends = np.append(self.first_rows, self.n_rows)
+
+        def calls() -> Iterator[tuple[int, Callable[[], LabelledRows]]]:
+            for wanted in numbers:
+                bounds = np.searchsorted(wanted, ends)
+                found = np.flatnonzero(np.diff(bounds)).tolist()
+                for left, i in zip(range(len(found))[::-1], found, strict=True):
+                    rows = wanted[bounds[i] : bounds[i + 1]] - self.first_rows[i]
+                    yield left, partial(self._taken, i, rows)
+
+        parts = list[LabelledRows]()
+        with closing(run_ahead(1, calls())) as results:
+            for left, future in results:
+                parts.append(future.result())
+                if not left:
+                    joined, parts = join_blocks(parts), []
+                    yield joined
+                    del joined  # the memory is needed for the next rows
+
+    def _taken(self, i: int, rows: np.ndarray) -> LabelledRows:
+        taken = self.block(i).take(rows)
+        self._advise(i, mmap.MADV_DONTNEED)
+        return taken
+
     def _fetched(self, i: int) -> LabelledRows:
         if self._blocks[i] is not None:
             self._advise(i, mmap.MADV_WILLNEED)
@@ -358,63 +384,3 @@ def default_cache_path(
     )
     name = blake2b(all_paths, digest_size=6).hexdigest()
     return Path(folder or first.parent, f"{first.name}.{name}{CACHE_SUFFIX}")
-
-
-def block_order(n_blocks: int, seed: int) -> np.ndarray:
-    """Return a random permutation of the blocks, for a seed from 0 to 2**64 - 1."""
-    order = np.arange(n_blocks, dtype=np.int64)
-    csr.shuffle(order, seed)
-    return order
-
-
-def ordered(
-    cache: RowCache, seed: int | None, epoch: int, first: int = 0, last: int | None = None
-) -> Iterator[tuple[int, LabelledRows, np.ndarray | None]]:
-    """Yield the rows of a cache from row `first` to before row `last`, in blocks.
-
-    Each item is the number of the block's first row, the block, and an order of its rows. If `seed`
-    is None, the blocks are in their original order, and the order of the rows is None. Otherwise
-    both orders are random and depend only on `seed` and `epoch`.
-    """
-    order = np.arange(cache.n_blocks)
-    if seed is not None:
-        order = block_order(cache.n_blocks, _seed(seed, epoch))
-    last, starts = cache.n_rows if last is None else last, cache.first_rows[order]
-    order = order[(starts < last) & (starts + np.array(cache.block_rows)[order] > first)]
-    for i, rows in zip(order.tolist(), cache.blocks(order), strict=True):
-        start = int(cache.first_rows[i])
-        if start < first or start + rows.n_rows > last:
-            rows = rows.part(max(first - start, 0), last - start)
-            start = max(first, start)
-        yield start, rows, None if seed is None else block_order(rows.n_rows, _seed(seed, epoch, i))
-
-
-def shuffled_blocks(
-    cache: RowCache, seed: int, epoch: int
-) -> Iterator[tuple[int, LabelledRows, np.ndarray]]:
-    """Yield the rows of a cache in new blocks, each of which has random rows from many original
-    blocks. This is for data whose neighbouring rows are similar.
-
-    Each item is the number of the block's first row, the block, and a random order of its rows. The
-    rows of a block, and their numbers, depend only on `seed`; the orders depend on `epoch`, too.
-    """
-    numbers = block_order(cache.n_blocks, _seed(seed))
-    share = np.cumsum(np.diff(cache.bounds)[numbers]) // _MIXED_BYTES
-    groups = np.split(numbers, np.flatnonzero(np.diff(share)) + 1)
-    order = block_order(len(groups), _seed(seed, epoch))
-    blocks = cache.blocks(np.concatenate([groups[g] for g in order]))
-    sizes = [sum(cache.block_rows[i] for i in group) for group in groups]
-    first_rows = np.cumsum([0, *sizes])
-    for g in order:
-        rows = join_blocks(list(islice(blocks, len(groups[g]))))
-        dealt = np.array_split(block_order(rows.n_rows, _seed(seed, "dealt", g)), len(groups[g]))
-        starts = np.cumsum([first_rows[g], *map(len, dealt)])
-        for i in block_order(len(dealt), _seed(seed, epoch, g)):
-            order_of_rows = block_order(len(dealt[i]), _seed(seed, epoch, g, i))
-            yield int(starts[i]), rows.take(dealt[i]), order_of_rows
-
-
-def _seed(*key: Any) -> int:
-    """Return a seed for a key. Seeds of similar keys are unrelated."""
-    digest = blake2b(" ".join(map(str, key)).encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "little")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,11 +43,14 @@ class Checkpoint:
         run = {"position": position, "n_features": before, "made_by": self.made_by}
         write_model(learner, path or self.path, self.steps, run, self.made_from, self.wrappers)
 
-    def read(self, fresh: Learner) -> tuple[Learner, dict[str, Any]]:
+    def read(
+        self, make_learner: Callable[[dict[str, Any]], Learner]
+    ) -> tuple[Learner, dict[str, Any]]:
         """Return the saved learner and position of the run.
 
-        `fresh` is a learner as the current call would create it. Raises FileNotFoundError if there
-        is no checkpoint, and ValueError if it belongs to a run with other settings.
+        `make_learner` creates a learner as the current call would, for this position. Raises
+        FileNotFoundError if there is no checkpoint, and ValueError if it belongs to a run with
+        other settings.
         """
         if not exists(self.path):
             raise FileNotFoundError(
@@ -57,6 +60,10 @@ class Checkpoint:
         learner, run = loaded.learner, loaded.run
         if run is None:
             raise ValueError(f"{self.path} is a model, not a checkpoint. {_REMEDY}")
+        self.refuse([
+            name for name, value in self.made_by.items() if run["made_by"].get(name) != value
+        ])  # fmt: skip
+        fresh = make_learner(run["position"])
         changed = [] if type(learner) is type(fresh) else ["algorithm"]
         before = learner.parameters()
         changed += [
@@ -65,9 +72,7 @@ class Checkpoint:
             # The state of a random generator is part of the checkpoint.
             and not isinstance(value, np.random.RandomState)
         ]  # fmt: skip
-        self.refuse([*changed, *(
-            name for name, value in self.made_by.items() if run["made_by"].get(name) != value
-        )])  # fmt: skip
+        self.refuse(changed)
         del learner.n_features_in_
         if run["n_features"] is not None:
             learner.n_features_in_ = run["n_features"]

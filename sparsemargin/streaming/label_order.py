@@ -69,9 +69,8 @@ class LabelOrder:
             "random order."
         )
 
-    def warning(self, names: str) -> str:
+    def warning(self, names: str, remedy: str = "Shuffle the rows first.") -> str:
         """Return the warning for a model that is trained on the sorted rows in their order."""
         return (
-            f"{self.description(names)} In this order, the last rows outweigh the "
-            "others. Shuffle the rows first; those of a file by shuf FILE > SHUFFLED."
+            f"{self.description(names)} In this order, the last rows outweigh the others. {remedy}"
         )

@@ -13,15 +13,10 @@ import numpy as np
 
 from sparsemargin._engine.messages import warn_user
 from sparsemargin.models.inputs.label_table import LabelTable
+from sparsemargin.readers.cache_order import ordered, shuffled_blocks
 from sparsemargin.readers.reading import LARGEST_INDEX
-from sparsemargin.readers.row_cache import (
-    RowCache,
-    find_cache,
-    ordered,
-    shuffled_blocks,
-    write_cache,
-)
-from sparsemargin.readers.rows import LabelledRows, RowSource, join_blocks
+from sparsemargin.readers.row_cache import RowCache, find_cache, write_cache
+from sparsemargin.readers.rows import LabelledRows, RowSource
 
 # Largest number of entries and of rows of a sample of the row cache. The entries take 48 MB.
 _MOST_ENTRIES, _MOST_ROWS = 1 << 22, 30_000
@@ -67,7 +62,17 @@ class Passes:
 
     def peek(self, n_rows: int) -> list[LabelledRows]:
         """Return copies of the first blocks, which have at least `n_rows` rows if the source has so
-        many. The next pass in order does not read them again."""
+        many. The next pass in order does not read them again. With a `shuffle_seed`, they are the
+        first blocks of a shuffled pass."""
+        if self.shuffle_seed is not None:
+            self.keep()
+            found = list[LabelledRows]()
+            for rows, _ in self.again(self.shuffle_seed, 1):
+                found.append(rows.copy())
+                n_rows -= rows.n_rows
+                if n_rows <= 0:
+                    break
+            return found
         self._begun = self._begun or self._read()
         n_blocks = 0
         while n_rows > 0:
@@ -151,16 +156,6 @@ class Passes:
         for first, rows, order in blocks:
             yield replace(rows, lowest=self.lowest, highest=self.highest, first_row=first), order
 
-    def first_mixed(self, n_rows: int) -> list[LabelledRows]:
-        """Return copies of the first blocks of a shuffled pass, with at least `n_rows` rows."""
-        found = list[LabelledRows]()
-        for block, _ in self.again(self.shuffle_seed, 1):
-            found.append(block.copy())
-            n_rows -= block.n_rows
-            if n_rows <= 0:
-                break
-        return found
-
     def sampled(self) -> LabelledRows:
         """Return a random sample of the rows of the cache, in the order of the cache."""
         cache = self.cache
@@ -168,11 +163,15 @@ class Passes:
         fitting = int(cache.n_rows * min(1.0, _MOST_ENTRIES / max(1, cache.n_entries)))
         n_rows = min(cache.n_rows, _MOST_ROWS, max(1, fitting))
         drawn = np.random.RandomState(0).choice(cache.n_rows, n_rows, replace=False)
-        wanted, found = np.sort(drawn), []
-        for first, block in zip(cache.first_rows.tolist(), cache.blocks(), strict=True):
-            start, stop = np.searchsorted(wanted, [first, first + block.n_rows])
-            found.append(block.take(wanted[start:stop] - first))
-        return join_blocks(found)
+        with closing(cache.take([np.sort(drawn)])) as taken:
+            return next(taken)
+
+    def share_of(self, blocks: list[LabelledRows]) -> float:
+        """Return the share of the rows that are in the first blocks; 1 if it is not known."""
+        n_rows, last, size = sum(block.n_rows for block in blocks), blocks[-1], self.source.size
+        if last.first_row is not None:  # the blocks are from the cache
+            return n_rows / self.n_rows
+        return min(1.0, last.consumed / size) if last.consumed and size else 1.0
 
     def consumed(self, block: LabelledRows, n_rows: int) -> int:
         """Return how many bytes of the source the first `n_rows` rows of a pass take, of which

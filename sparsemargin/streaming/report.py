@@ -15,7 +15,11 @@ _LONGEST_SILENCE = 5.0
 _EVERY_EPOCH = 10
 _SHORTEST_SILENCE = 0.5
 
-_COLUMNS = {"rows": 12, "epoch": 6, "features": 12, "corrections": 12, "error %": 8, "MB/s": 8}
+# The error of the first epoch is that of new rows. Later epochs repeat the training rows.
+_COLUMNS = {
+    "rows": 12, "epoch": 6, "features": 12, "corrections": 12, "error %": 8, "training %": 11,
+    "MB/s": 8,
+}  # fmt: skip
 
 
 class Interruption(UserWarning):
@@ -80,9 +84,12 @@ class ProgressLines:
         lines: list[Iterable[Any]] = [] if self.epoch else [_COLUMNS]
         self.epoch, self.due = progress.epoch, 2 * progress.rows
         self.printed_at = progress.seconds
+        errors = [shown_error(progress), "-"]
+        if progress.epoch > 1:
+            errors.reverse()
         lines.append((
             f"{progress.rows:,}", progress.epoch, f"{progress.features:,}",
-            f"{progress.corrections:,}", shown_error(progress), f"{speed(progress):.0f}",
+            f"{progress.corrections:,}", *errors, f"{speed(progress):.0f}",
         ))  # fmt: skip
         try:
             for cells in lines:

@@ -142,7 +142,7 @@ class Run:
         else:
             self.passes.keep()
             if not self.opened and self.n_counted:
-                self.beginning = self.passes.first_mixed(n_first)
+                self.beginning = self.passes.peek(n_first)
             continues = self._make_epoch(self.passes.again(self.passes.shuffle_seed, 1))
         while continues:
             continues = self._make_epoch(self.passes.again(self.seed, self.epoch + 1))
@@ -178,8 +178,14 @@ class Run:
         order, names = self.label_order, self.source.names
         if not order.is_sorted:
             return
-        if self.seed is None or not (self.passes.cache or self.source.rereadable):
-            warn_user(order.warning(names))
+        keeps_rows = self.passes.cache is not None or self.source.rereadable
+        if self.seed is None or not keeps_rows:
+            remedies = [
+                *(["leave shuffle=False out"] if self.seed is None else []),
+                *([] if keeps_rows else ["pass cache=PATH"]),
+            ]
+            remedy = f"To train in random order, {' and '.join(remedies)}."
+            warn_user(order.warning(names, remedy))
             return
         warn_user(
             f"{order.description(names)} Training starts again in random order, with a row cache. "

@@ -100,7 +100,6 @@ def learn_rows(source: RowSource, options: StreamOptions) -> Learner:
     # The number of vectors is not known yet, so indices are limited by the memory of one vector.
     passes = Passes(source, options.max_index, several if cache is None else Path(cache))
     with closing(passes):
-        make = _selected(passes, encoder, options) or make
         return _learn_passes(passes, encoder, make, options)
 
 
@@ -108,20 +107,30 @@ def _learn_passes(
     passes: Passes, encoder: LabelEncoder | None, make: MakeLearner, options: StreamOptions
 ) -> Learner:
     """Train on passes over a source, from the beginning or from a checkpoint."""
-    source, checkpoint, start = passes.source, None, None
+    source, checkpoint, start, make_selected = passes.source, None, None, make
+
+    def select(seed: int | None) -> Learner:
+        """Select the learner for rows in order, or mixed with a seed, and return a new one."""
+        nonlocal make_selected
+        passes.close()
+        passes.shuffle_seed = seed
+        make_selected = _selected(passes, encoder, options) or make
+        return make_selected()
+
     if options.checkpoint is not None:
         files = {**source.identity(), "reading": source.reading.settings()}
         made_by = {"library": __version__, "files": files, "positive": options.positive}
         made_from = *source.files, *options.made_from
         checkpoint = Checkpoint(os.fspath(options.checkpoint), made_by, made_from=made_from)
         if options.resume:
-            start = checkpoint.read(make())
+            start = checkpoint.read(lambda position: select(position["shuffle_seed"]))
             passes.close()
-            passes.shuffle_seed = start[1]["shuffle_seed"]
+    if start is None:
+        select(None)
     while True:
         try:
             labels = StreamLabels(passes, encoder, adds_classes=options.adds_classes)
-            return Run(labels, make, options, checkpoint).learn(start)
+            return Run(labels, make_selected, options, checkpoint).learn(start)
         except NewClassError:
             # The model was trained with too few classes. Start again with all of them.
             with interruptible():
@@ -132,7 +141,7 @@ def _learn_passes(
                 known = options.init_model.classes_
                 encoder = LabelEncoder.of_text(with_file_labels(known, found.tolist()))
         except SortedRowsError as error:
-            passes.shuffle_seed = error.seed
+            select(error.seed)
         start = None
 
 
@@ -238,8 +247,7 @@ def _selected(
     prior = options.least_epochs is not None
     candidate = default.candidate(rows, codes, encoder.classes, n_features=n_features, prior=prior)
     if options.least_epochs is not None:
-        consumed, size, counts = blocks[-1].consumed, source.size, None
-        share = min(1.0, consumed / size) if consumed and size else 1.0  # of the rows
+        share, counts = passes.share_of(blocks), None
         if not isinstance(codes, Positives):
             counts = np.bincount(codes, minlength=len(encoder.classes)) / share
         n_epochs = candidate.epochs_of(int(first.n_rows / share), counts)

@@ -23,14 +23,12 @@ from problems.cached_rows import (
     writing,
 )
 from sparsemargin.files.archive import ArchiveWriter
-from sparsemargin.readers import row_cache
+from sparsemargin.readers import cache_order
+from sparsemargin.readers.cache_order import block_order, ordered, shuffled_blocks
 from sparsemargin.readers.row_cache import (
     RowCache,
-    block_order,
     default_cache_path,
     find_cache,
-    ordered,
-    shuffled_blocks,
 )
 
 
@@ -240,7 +238,7 @@ def test_rows_are_shuffled_across_blocks_in_bounded_memory(path, multilabel, mon
     kinds = rng.choice(["i4", "i8"], 12)
     blocks = [random_block(rng, 40, 6, "f8", kind, multilabel) for kind in kinds]
     write_cache(path, blocks, multilabel=multilabel)
-    monkeypatch.setattr(row_cache, "_MIXED_BYTES", path.stat().st_size // 3)
+    monkeypatch.setattr(cache_order, "_MIXED_BYTES", path.stat().st_size // 3)
 
     def row(rows, i):
         data, indices, _, *labels = rows.part(i, i + 1).arrays
@@ -270,6 +268,22 @@ def test_rows_are_shuffled_across_blocks_in_bounded_memory(path, multilabel, mon
         assert again == rows
         assert [number for number, _ in second] != [number for number, _ in first]
         assert epoch(6, 1)[0] != rows
+
+
+def test_shuffled_blocks_mix_large_blocks_of_one_label_each(path, monkeypatch):
+    """Each file of one label is a block, and is as large as many groups of rows."""
+    rng = np.random.RandomState(0)
+    write_cache(path, [
+        (*random_block(rng, 400, 6, "f8", "i4", False)[:3], np.full(400, i, np.int32))
+        for i in range(5)
+    ])  # fmt: skip
+    monkeypatch.setattr(cache_order, "_MIXED_BYTES", path.stat().st_size // 12)
+    with RowCache.open(path) as cache:
+        blocks = [rows for _, rows, _ in shuffled_blocks(cache, 0, 1)]
+    assert sum(rows.n_rows for rows in blocks) == 2000
+    for start in range(0, len(blocks), 16):
+        labels = np.concatenate([rows.labels for rows in blocks[start : start + 16]])
+        assert np.bincount(labels, minlength=5).min() > 0.1 * len(labels)
 
 
 def test_shuffled_epochs_are_equal_for_equal_seeds(path):

@@ -13,7 +13,7 @@ from sparsemargin import load_svmlight, save_model
 from sparsemargin.datasets import make_zipf_text
 from sparsemargin.files import sources
 from sparsemargin.kernels import RBF
-from sparsemargin.readers import row_cache
+from sparsemargin.readers import cache_order
 from sparsemargin.saving.model_files import load_learner
 from sparsemargin.streaming import run
 from sparsemargin.streaming.report import Interruption
@@ -39,7 +39,7 @@ def folder(monkeypatch, tmp_path):
     """Use a temporary working directory, and blocks so small that a few KB are many blocks."""
     monkeypatch.setattr(run, "_CHECKPOINT_EVERY", NEVER)
     monkeypatch.setattr(sources, "BLOCK_BYTES", 2048)
-    monkeypatch.setattr(row_cache, "_MIXED_BYTES", 1 << 14)
+    monkeypatch.setattr(cache_order, "_MIXED_BYTES", 1 << 14)
     monkeypatch.chdir(tmp_path)
 
 

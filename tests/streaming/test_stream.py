@@ -26,7 +26,7 @@ from sparsemargin.estimators.classifiers import as_classifier
 from sparsemargin.files import archive, sources
 from sparsemargin.files.archive import ArchiveWriter
 from sparsemargin.kernels import RBF
-from sparsemargin.readers import row_cache
+from sparsemargin.readers import cache_order
 from sparsemargin.readers.reading import Reading
 from sparsemargin.readers.rows import LabelledRows, RowSource
 from sparsemargin.streaming import run, stream
@@ -303,7 +303,7 @@ def test_rows_sorted_by_label_are_learned_in_random_order(
 ):
     """The labels are known beforehand or not, there are more blocks than are mixed in memory, and
     the cache is temporary or a file that the user has asked for."""
-    monkeypatch.setattr(row_cache, "_MIXED_BYTES", 1 << 14)
+    monkeypatch.setattr(cache_order, "_MIXED_BYTES", 1 << 14)
     settings = {"random_state": 0, **settings}
     if "init_model" in settings:
         settings = {"init_model": fit_svmlight(three_classes, random_state=0)}
@@ -330,8 +330,11 @@ def test_rows_sorted_by_label_are_learned_in_random_order(
 def test_sorted_rows_warn_if_they_cannot_be_shuffled(sorted_text):
     known = {"classes": [0.0, 1.0, 2.0]}
     with standard_input(sorted_text.read_bytes()):
-        for path, settings in (sorted_text, {"shuffle": False}), ("-", known):
-            with pytest.warns(UserWarning, match=f"{SORTED}.*Shuffle the rows first.* shuf FILE"):
+        for path, settings, remedy in (
+            (sorted_text, {"shuffle": False}, "leave shuffle=False out."),
+            ("-", known, "pass cache=PATH."),
+        ):
+            with pytest.warns(UserWarning, match=f"{SORTED}.*To train in random order, {remedy}"):
                 same(fit_svmlight(path, "alma", **settings), of_loaded(sorted_text))
     # A source that can be read only once is mixed if there is a cache for further epochs.
     twice = {"algo": "alma", "max_iter": 2, "random_state": 0, **known}

@@ -1,0 +1,96 @@
+"""Orders in which epochs visit the rows of a row cache."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+from sparsemargin._engine.rows import csr
+from sparsemargin.readers.row_cache import RowCache
+from sparsemargin.readers.rows import LabelledRows
+
+# Bytes of the rows that are shuffled together, and the number of spans of adjacent rows in which
+# they are read. A span has 64 KiB, unless a row is longer. If rows are sorted by their labels, all
+# rows of a span have one label, so that fewer and longer spans would often miss a class.
+_MIXED_BYTES, _SPANS = 1 << 26, 1 << 10
+# Number of blocks into which `_MIXED_BYTES` of shuffled rows are divided.
+_DEALT = 16
+
+
+def block_order(n_blocks: int, seed: int) -> np.ndarray:
+    """Return a random permutation of the blocks, for a seed from 0 to 2**64 - 1."""
+    order = np.arange(n_blocks, dtype=np.int64)
+    csr.shuffle(order, seed)
+    return order
+
+
+def ordered(
+    cache: RowCache, seed: int | None, epoch: int, first: int = 0, last: int | None = None
+) -> Iterator[tuple[int, LabelledRows, np.ndarray | None]]:
+    """Yield the rows of a cache from row `first` to before row `last`, in blocks.
+
+    Each item is the number of the block's first row, the block, and an order of its rows. If `seed`
+    is None, the blocks are in their original order, and the order of the rows is None. Otherwise
+    both orders are random and depend only on `seed` and `epoch`.
+    """
+    order = np.arange(cache.n_blocks)
+    if seed is not None:
+        order = block_order(cache.n_blocks, _seed(seed, epoch))
+    last, starts = cache.n_rows if last is None else last, cache.first_rows[order]
+    order = order[(starts < last) & (starts + np.array(cache.block_rows)[order] > first)]
+    for i, rows in zip(order.tolist(), cache.blocks(order), strict=True):
+        start = int(cache.first_rows[i])
+        if start < first or start + rows.n_rows > last:
+            rows = rows.part(max(first - start, 0), last - start)
+            start = max(first, start)
+        yield start, rows, None if seed is None else block_order(rows.n_rows, _seed(seed, epoch, i))
+
+
+def shuffled_blocks(
+    cache: RowCache, seed: int, epoch: int
+) -> Iterator[tuple[int, LabelledRows, np.ndarray]]:
+    """Yield the rows of a cache in new blocks, each of which has random rows from all parts of the
+    cache. This is for data whose neighbouring rows are similar.
+
+    Each item is the number of the block's first row, the block, and a random order of its rows. The
+    rows of a block, and their numbers, depend only on `seed`; the orders depend on `epoch`, too.
+    """
+    groups = _groups_of_spans(cache, seed)
+    first_rows = np.cumsum([0, *(int((stop - start).sum()) for start, stop in groups)])
+    order = block_order(len(groups), _seed(seed, epoch)).tolist()
+    taken = cache.take(
+        np.concatenate([np.arange(*span) for span in zip(*groups[g], strict=True)]) for g in order
+    )
+    n_parts = max(1, _DEALT * cache.bounds[-1] // (_MIXED_BYTES * len(groups)))
+    for g, rows in zip(order, taken, strict=True):
+        dealt = np.array_split(
+            block_order(rows.n_rows, _seed(seed, "dealt", g)), min(n_parts, rows.n_rows)
+        )
+        starts = np.cumsum([first_rows[g], *map(len, dealt)])
+        for i in block_order(len(dealt), _seed(seed, epoch, g)):
+            order_of_rows = block_order(len(dealt[i]), _seed(seed, epoch, g, i))
+            yield int(starts[i]), rows.take(dealt[i]), order_of_rows
+
+
+def _groups_of_spans(cache: RowCache, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Divide the rows into spans of adjacent rows, and these at random into groups of at most about
+    `_MIXED_BYTES`. Return the first rows and the ends of the spans of each group, in order."""
+    n_bytes, n_rows = np.diff(cache.bounds), np.array(cache.block_rows, dtype=np.int64)
+    # A block without rows has no span.
+    n_spans = np.minimum(np.maximum(1, n_bytes * _SPANS // _MIXED_BYTES), n_rows)
+    block, first = np.repeat(np.arange(cache.n_blocks), n_spans), np.cumsum(n_spans) - n_spans
+    place = np.arange(len(block)) - first[block]
+    starts = cache.first_rows[block] + place * n_rows[block] // n_spans[block]
+    stops = cache.first_rows[block] + (place + 1) * n_rows[block] // n_spans[block]
+    n_groups = max(1, -(-int(n_bytes.sum()) // _MIXED_BYTES))
+    drawn = np.array_split(block_order(len(block), _seed(seed)), min(n_groups, len(block)))
+    return [(starts[spans], stops[spans]) for spans in map(np.sort, drawn)]
+
+
+def _seed(*key: Any) -> int:
+    """Return a seed for a key. Seeds of similar keys are unrelated."""
+    digest = blake2b(" ".join(map(str, key)).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little")
