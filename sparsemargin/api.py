@@ -101,8 +101,8 @@ def fit_svmlight(
     Rows that are sorted by their labels are shuffled, because the last rows would otherwise have
     too much influence. Rows count as sorted if, in the first epoch, the label changes less than
     10 % as often as in random order. Training then starts again in random order, and a warning
-    reports it. Rows are shuffled in groups of about 64 MB, which come from all parts of a row cache.
-    Rows with several labels (`multilabel`) are not checked.
+    reports it. Rows are shuffled in groups of about 64 MB, which come from all parts of a row
+    cache. Rows with several labels (`multilabel`) are not checked.
 
     Parameters
     ----------
