@@ -168,8 +168,8 @@ def received(kind, *parts):
 
 
 class Sent:
-    """Base of dataclasses with arrays that are sent to other processes. Received arrays are aligned,
-    as compiled code requires."""
+    """Base of dataclasses with arrays that are sent to other processes. Received arrays are
+    aligned, as compiled code requires."""
 
     def __reduce__(self):
         return received, (type(self), *vars(self).values())

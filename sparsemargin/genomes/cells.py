@@ -77,13 +77,14 @@ class Advice(NamedTuple):
     none: str = " normalize=None takes values as they are."
 
     @classmethod
-    def of_layers(cls, layers: Sequence[str]) -> Advice:
-        """Return the advice for cells with these layers."""
+    def of_layers(cls, layers: Sequence[str], *, is_new: bool) -> Advice:
+        """Return the advice for cells with these layers; `is_new` is as for `conversion_of`."""
+        own = cls() if is_new else cls(none=f"{cls().none[:-1]}, if the training cells are alike.")
         likely = [each for each in layers if "count" in each or "raw" in each] or list(layers)
         if not likely:
-            return cls()
+            return own
         named = " or ".join(f"layer={each!r}" for each in likely[:3])
-        return cls(f" Pass the counts, if they are in another matrix: {named}.")
+        return own._replace(layer=f" Pass the counts, if they are in another matrix: {named}.")
 
 
 ADVICE = Advice()

@@ -63,9 +63,10 @@ class StreamLabels:
             encoder = MultilabelEncoder if learner.fitted.many else LabelEncoder
             self.encoder, self.are_known = encoder.of_text(classes), True
         elif not np.array_equal(self.classes, classes):
+            new = np.setdiff1d(self.classes, classes).tolist() or self.classes.tolist()
             raise ValueError(
-                f"The classes of the model are {first_labels(classes.tolist())}, not "
-                f"{first_labels(self.classes.tolist())}. They can't be changed."
+                f"classes has {first_labels(new)}, but the classes of the model are "
+                f"{first_labels(classes.tolist())}, and can't be changed. Leave classes out."
             )
 
     def find(self, learner: Learner) -> None:

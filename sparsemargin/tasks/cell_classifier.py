@@ -47,6 +47,7 @@ from sparsemargin.models.pipelines import parts_of
 from sparsemargin.readers.cell_files import cells_of
 from sparsemargin.readers.label_tables import is_column
 from sparsemargin.streaming.report import ProgressLines
+from sparsemargin.streaming.stream import check_kept
 from sparsemargin.tasks.saved import SavedEstimator, has_probabilities
 
 
@@ -215,13 +216,17 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
         if first is not None:
             if before is None:
                 raise ValueError("init_model must be a fitted CellClassifier or its pipeline.")
+            defaults = CellClassifier().get_params(deep=False)
+            names = "genes", "target_sum", "batch"
+            check_kept([each for each in names if getattr(self, each) is not defaults[each]])
             given["init_model"], normalizer = first, deepcopy(before[-1])
             values = "auto" if self.normalize == "log1p" else self.normalize
         form = CellForm(self.layer, self.var, self.match, values)
         cells, classes, label = self._labelled(X, y, form)
         learner = learn_cells(
             cells, label, form, normalizer, genes=self.genes, batch=self._column("batch"),
-            algo=self.algo, report=ProgressLines() if self.verbose else None, **given,
+            argument="label" if y is None else "y", algo=self.algo,
+            report=ProgressLines() if self.verbose else None, **given,
         )  # fmt: skip
         if classes is not None and not given.keys() & {"positive", "init_model"}:
             learner.fitted.classes = classes  # in the type of y
@@ -347,7 +352,7 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
         form = self._form({})
         what, _, label = self._labelled(X, y, form)
         with form.open(what) as cells:
-            return types_of(cells, label)
+            return types_of(cells, label, "label" if y is None else "y")
 
     def _labelled(
         self, X: Any, y: Any, form: CellForm, genes: Any = None
@@ -365,7 +370,6 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
             )
         if hasattr(X, "obs_names"):
             cells = cells_of(X, form.layer, form.var)
-            check_order(X, y)
         elif is_cells(X):
             raise ValueError(
                 "An array y is for one AnnData, a DataFrame or a matrix. Leave it out: label names "
@@ -374,6 +378,7 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
             )
         else:
             cells = cells_of_matrix(X, genes)
+        check_order(X, y)
         return *with_labels(cells, y), GIVEN_LABELS
 
     def _column(self, name: str) -> Any:
@@ -409,7 +414,8 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
         cells, _, label = self._labelled(X, y, form, self.genes_)
         positive = (self.params or {}).get("positive")
         with form.open(cells) as opened:
-            corpus = corpus_for(opened, self.normalizer_, form, label)
+            argument = "label" if y is None else "y"
+            corpus = corpus_for(opened, self.normalizer_, form, label, argument)
             done = ClassEvaluation(self.classifier_, lambda _: corpus, positive=positive)
             done.run(done.predictor.blocks())
         return done
