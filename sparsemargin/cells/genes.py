@@ -16,6 +16,7 @@ from sparsemargin._checks import check_choice
 from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.rows.counts import LEFT_OUT, NO_GENE
 from sparsemargin._shown import first_three
+from sparsemargin.cells.labels import different_names
 from sparsemargin.files.sources import open_sources
 from sparsemargin.genomes.cells import CellNormalizer, Values
 from sparsemargin.readers.cell_columns import MISSING_NAME
@@ -27,11 +28,11 @@ Match = Literal["exact", "case", "version"]
 _VERSION = re.compile(r"^(ENS[A-Z]*\d+)\.\d+$")
 
 # Least share of the variance of the training cells that the genes of new cells must have. With
-# random genes that have 34 % of it, the accuracy of blood progenitors is 28 to 50 % instead of 70 %,
-# and their mean confidence 21 to 33 %. The accuracy of pancreas cells is 90 to 94 % instead of 97 %,
-# and their mean confidence 46 to 54 %. Highly variable genes are worse: 1,000 of them have 30 % of
-# the variance of blood progenitors, and give an accuracy of 14 to 20 %, with a mean confidence of
-# 38 to 50 %.
+# random genes that have 34 % of it, the accuracy of blood progenitors is 28 to 50 % instead of
+# 70 %, and their mean confidence 21 to 33 %. The accuracy of pancreas cells is 90 to 94 % instead
+# of 97 %, and their mean confidence 46 to 54 %. Highly variable genes are worse: 1,000 of them have
+# 30 % of the variance of blood progenitors, and give an accuracy of 14 to 20 %, with a mean
+# confidence of 38 to 50 %.
 _LEAST_SHARE = 1 / 3
 
 # Training files must share this share of the genes of the smallest file, unless `genes` is given.
@@ -178,9 +179,10 @@ def _report_shared(
     if n_shared >= least:
         warn_user(message + remedy)
         return
-    first, last = (f"{each.name} has {_first_genes(each.genes)}" for each in (cells[0], cells[-1]))
+    names = different_names(cells)
+    shown = [f"{names[i]} has {_first_genes(cells[i].genes)}." for i in (0, -1)]
     remedy = remedy or " Name genes alike in all files, or train on one of the files."
-    raise ValueError(f"{message} {first}, and {last}.{remedy}")
+    raise ValueError(f"{message} {' '.join(shown)}{remedy}")
 
 
 def columns_in(cells: Cells, genes: np.ndarray, form: CellForm) -> np.ndarray:

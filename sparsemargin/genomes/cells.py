@@ -224,7 +224,8 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Counts are transformed like scanpy's ``normalize_total`` followed by ``log1p``.
     The scale of the training cells is recognised from their values and stored. Later cells on
     another scale are converted if this is exact: counts, normalised counts, and natural, binary or
-    decimal logarithms of normalised counts. All other cells raise a ValueError.
+    decimal logarithms of normalised counts. Counts that were normalised by size factors, as by
+    scran, are converted if no gene of the model is missing. All other cells raise a ValueError.
 
     Parameters
     ----------
@@ -233,9 +234,9 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         interpreted as logarithms, and training cells are not changed. "counts": all values are
         counts, including fractional ones such as estimates. None: values are not changed.
     target_sum : float, "median" or "auto", default="auto"
-        Total of each cell before logarithms are taken. "median": the median of the totals of up to
-        256 training cells of each file or matrix, which are evenly spaced. "auto": the median, but
-        at most 10,000.
+        Total of each cell, over the genes of the model, before logarithms are taken. "median": the
+        median of the totals of up to 256 training cells of each file or matrix, which are evenly
+        spaced. "auto": the median, but at most 10,000.
 
     Attributes
     ----------

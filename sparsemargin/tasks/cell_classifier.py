@@ -81,10 +81,13 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
     normalize : {"log1p", "counts", None}, default="log1p"
         As for `CellNormalizer`. A warning names the recognised scale of values that are no counts.
     target_sum : float, "median" or "auto", default="auto"
-        As for `CellNormalizer`. All genes of a cell's file count for its total.
-    genes : list of str, "union" or None, default=None
-        Genes of the model. None: the genes that all files have; if the files differ, a warning
-        reports their number. "union": the genes of any file. A gene that a file lacks is 0 there.
+        As for `CellNormalizer`. If training cells have counts, totals are sums over the genes of
+        the model. If they have normalised values, totals are sums over all genes of a file.
+    genes : list of str, "intersection", "union" or None, default=None
+        Genes of the model, over which counts are totalled. None and "intersection": the genes that
+        all files have; if the files differ, a warning reports their number, and None is an error
+        if this is less than 10 % of the genes of the smallest file. "union": the genes of any file.
+        A gene that a file lacks is 0 there.
     var : str, default=None
         The column of `var` with the names of the genes, "id" or "name" for 10x files. None:
         ``var_names``.
@@ -105,7 +108,8 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
     params : dict, default=None
         Further parameters of the classifier, such as ``{"p": 4}``, and `positive`, `shuffle`,
         `cache`, `memory_limit` and `init_model`, as for `fit_svmlight`. `init_model` may be a
-        fitted CellClassifier. None: no further parameters.
+        fitted CellClassifier, whose types, genes and parameters are kept. None: no further
+        parameters.
 
     Attributes
     ----------
