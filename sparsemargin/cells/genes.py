@@ -189,7 +189,7 @@ def columns_in(cells: Cells, genes: np.ndarray, form: CellForm) -> np.ndarray:
     """Match the columns of a file with genes by name.
 
     A column whose name is exactly that of a gene is matched first. A gene without such a column is
-    matched with the first column whose name compares equal. Other columns contribute only to the
+    matched with the first column whose name compares equal. Other columns contribute at most to the
     totals of cells. The result has for each column the index of its gene, `LEFT_OUT` for a gene
     that is not among `genes`, or `NO_GENE` for a feature that is not a gene. A ValueError is raised
     if no column matches a gene.
@@ -227,7 +227,7 @@ def _match_others(
     if second:
         warn_user(
             f"{cells.name} has {len(second):,} genes whose names compare equal to that of another "
-            f"of its genes, by match={match!r}. They count for the totals of cells only: "
+            f"of its genes, by match={match!r}. They are left out: "
             f"{first_three(map(repr, second))}."
         )
 

@@ -95,7 +95,7 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
         How names of genes are compared. "exact": unchanged. "case": ignoring case. "version":
         without the version of Ensembl identifiers (ENSG00000141510.18). If several genes of a file
         compare equal, a gene with exactly the same name is used, otherwise the first. The others
-        count only for the totals of the cells, and a warning reports them.
+        are left out, and a warning reports them.
     batch : str, path or mapping, default=None
         The column of `obs` with the batches (donors, studies), or a table, as for `label`.
         Probabilities are then calibrated for cells of new batches, by models that are fitted to
