@@ -18,9 +18,9 @@ from sparsemargin._engine.messages import warn_user
 from sparsemargin._shown import first_three
 from sparsemargin.cells.genes import CellForm, check_shared, columns_in
 from sparsemargin.cells.labels import labels_of
-from sparsemargin.genomes.cells import (
+from sparsemargin.genomes.cells import CellNormalizer
+from sparsemargin.genomes.conversion import (
     Advice,
-    CellNormalizer,
     Part,
     Sample,
     columns_of_totals,

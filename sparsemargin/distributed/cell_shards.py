@@ -26,7 +26,7 @@ from sparsemargin.distributed.backends import Backend
 from sparsemargin.distributed.shards import FileShard, Shard
 from sparsemargin.files.sources import Source
 from sparsemargin.genomes.cells import CellNormalizer, counts_of
-from sparsemargin.genomes.cells import Sample as CellSample
+from sparsemargin.genomes.conversion import Sample as CellSample
 from sparsemargin.models import Learner
 from sparsemargin.models.inputs.labels import label_text
 from sparsemargin.readers.cell_files import cells_of
