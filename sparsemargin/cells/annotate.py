@@ -10,21 +10,23 @@ from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from sparsemargin._checks import check_real
 from sparsemargin._engine.messages import warn_user
 from sparsemargin.cells.genes import CellForm, Match
-from sparsemargin.cells.labels import different_names
+from sparsemargin.cells.labels import UNASSIGNED, different_names
 from sparsemargin.cells.matrices import is_cells
 from sparsemargin.cells.source import corpus_for
 from sparsemargin.cells.voting import Voting
+from sparsemargin.estimators.rejector import Rejector
 from sparsemargin.files.atomic import replacing
 from sparsemargin.files.distinct import Named, check_distinct
-from sparsemargin.files.kinds import CELL_ENDS
+from sparsemargin.files.kinds import check_table_name
 from sparsemargin.files.sources import Source
 from sparsemargin.files.tsv import tsv_row
 from sparsemargin.genomes.cells import CellNormalizer, Values
-from sparsemargin.models.fitted.outputs import probabilities_of
+from sparsemargin.models.fitted.outputs import confidence_of, probabilities_of
 from sparsemargin.models.inputs.labels import label_text
 from sparsemargin.models.pipelines import parts_of
 from sparsemargin.readers.cell_files import Cells
@@ -33,9 +35,6 @@ from sparsemargin.streaming.predict import Predictor
 
 #: Setting for reading cells that stands for that of the model.
 AS_MODEL: Literal["as model"] = "as model"
-
-#: Predicted type of cells with too small a confidence, and of cells without counts.
-UNASSIGNED = "unassigned"
 
 
 class CellTypes(NamedTuple):
@@ -86,10 +85,12 @@ def annotate(
     Parameters
     ----------
     model : CellClassifier, or pipeline of a `CellNormalizer` and a classifier
+        Or a `Rejector` of one of these: cells that it rejects are "unassigned", too.
     adata : AnnData, path, or list of paths
         As X of `CellClassifier.fit`. If it is an AnnData and there is no `output`, predictions are
         written to it: the types to ``obs[key_added]`` and the confidences to
-        ``obs[key_added + "_confidence"]``.
+        ``obs[key_added + "_confidence"]``. The types are classes of the model, such as integers,
+        if no cell is "unassigned", and otherwise their texts.
     key_added : str, default="sparsemargin"
         Name of the columns of `obs`.
     threshold : float, default=0
@@ -142,6 +143,7 @@ def annotate(
         much. If values are on another scale than those of the training cells, or cells have no
         counts. If most cells have a cluster of their own.
     """
+    model, least = _unwrapped(model)
     learner, how = cell_model(model)
     if not isinstance(adata, list | tuple | Source) and not is_cells(adata):
         raise ValueError(
@@ -166,7 +168,7 @@ def annotate(
         blocks: Iterable[PredictedCells] = predicted_cells(learner, how, cells, form)
         if voting is not None:
             blocks = [PredictedCells(*map(np.concatenate, zip(*blocks, strict=True)))]
-        parts = _typed(blocks, learner, names, threshold, voting, kept if proba else None)
+        parts = _typed(blocks, learner, names, (threshold, least), voting, kept if proba else None)
         if output is not None:
             sources = [each.source for each in cells if each.source is not None]
             read = [Named("the file", name) for each in sources for name in each.files]
@@ -174,6 +176,7 @@ def annotate(
             write_types(parts, output, cells)
             return None
         types = CellTypes(*map(np.concatenate, zip(*parts, strict=True)))
+    types = types._replace(predicted=_as_classes(types.predicted, learner.classes_))
     if proba:
         frame = type(adata.obs)(np.concatenate(kept), index=adata.obs_names, columns=names)
         adata.obsm[f"{key_added}_proba"] = frame
@@ -182,6 +185,24 @@ def annotate(
         adata.obs[key_added] = adata.obs[key_added].astype("category")
         adata.obs[f"{key_added}_confidence"] = types.confidence
     return types
+
+
+def _unwrapped(model: Any) -> tuple[Any, float]:
+    """Return the model of a fitted Rejector, and the least output of cells that it accepts. Other
+    models accept all cells."""
+    if not isinstance(model, Rejector):
+        return model, -np.inf
+    check_is_fitted(model)
+    inner = model.estimator_
+    return getattr(inner, "estimator", inner), model.threshold_
+
+
+def _as_classes(types: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Return the names of types as entries of `classes`, unless a cell is unassigned."""
+    known = {label_text(each): each for each in classes.tolist()}
+    if classes.dtype.kind in "OU" or not known.keys() >= set(types.tolist()):
+        return types
+    return np.array([known[each] for each in types.tolist()], classes.dtype)
 
 
 def form_for(
@@ -213,7 +234,7 @@ def cell_model(model: Any) -> tuple[Any, CellNormalizer]:
     if before is None or not isinstance(before[-1], CellNormalizer):
         raise ValueError(
             "model must be a fitted CellClassifier, or a pipeline of a CellNormalizer and a "
-            "classifier. Fit one with fit_anndata."
+            "classifier. Fit one: CellClassifier(COLUMN).fit(adata)."
         )
     return learner, before[-1]
 
@@ -240,10 +261,11 @@ def predicted_cells(
 
 
 def _typed(
-    blocks: Iterable[PredictedCells], learner: Any, names: np.ndarray, threshold: float,
-    voting: Voting | None, kept: list[np.ndarray] | None,
+    blocks: Iterable[PredictedCells], learner: Any, names: np.ndarray,
+    least: tuple[float, float], voting: Voting | None, kept: list[np.ndarray] | None,
 ) -> Iterator[CellTypes]:  # fmt: skip
-    """Yield the types of cells, and append their probabilities to `kept`."""
+    """Yield the types of cells, and append their probabilities to `kept`. Cells with a smaller
+    probability or output than `least` are unassigned."""
     n_done = n_empty = 0
     names = np.append(names, UNASSIGNED)
     for block in blocks:
@@ -253,7 +275,8 @@ def _typed(
         if kept is not None:
             kept.append(probabilities)
         codes, confidence = probabilities.argmax(axis=1), probabilities.max(axis=1)
-        is_unassigned = is_empty | (confidence < threshold)
+        is_unassigned = is_empty | (confidence < least[0])
+        is_unassigned |= confidence_of(block.outputs) < least[1]
         if voting is not None:
             codes = voting.types(np.where(is_unassigned, -1, codes), len(names) - 1)
         yield CellTypes(block.cells, names[np.where(is_unassigned, -1, codes)], confidence)
@@ -265,16 +288,6 @@ def _typed(
         )
 
 
-def check_table_name(output: Any) -> None:
-    """Raise a ValueError if `output` is a path whose name is that of a file of cells."""
-    if isinstance(output, str | os.PathLike) and os.fspath(output).endswith(CELL_ENDS):
-        raise ValueError(
-            f"output {os.fspath(output)} would be a table of text, and its name is that of a file "
-            "of cells. Name it .tsv or .csv. Or annotate an AnnData in Python, and call "
-            "adata.write_h5ad."
-        )
-
-
 def write_types(parts: Iterator[CellTypes], path: Any, cells: list[Cells]) -> None:
     """Write a table of types. A file at a path is written atomically. The first column names the
     file of each cell if there are several."""
@@ -283,13 +296,14 @@ def write_types(parts: Iterator[CellTypes], path: Any, cells: list[Cells]) -> No
     files = np.array(different_names(cells), dtype=object)
     ends, n_done = np.cumsum([each.n_cells for each in cells]), 0
     columns = ([] if len(cells) == 1 else [FILE_COLUMN]) + list(CellTypes._fields)
+    header = row(columns)  # written with the first cells, because reading these may raise an error
     with nullcontext(path) if hasattr(path, "write") else replacing(path) as file:
-        file.write(row(columns))
         for names, types, confidence in parts:
             texts = [f"{p:.6g}" for p in confidence.tolist()]
             fields = [names.tolist(), types.tolist(), texts]
             if len(cells) > 1:
                 at = np.searchsorted(ends, n_done + np.arange(len(names)), side="right")
                 fields.insert(0, files[at].tolist())
-            file.write(b"".join(map(row, zip(*fields, strict=True))))
+            file.write(header + b"".join(map(row, zip(*fields, strict=True))))
+            header = b""
             n_done += len(names)

@@ -11,6 +11,7 @@ import numpy as np
 
 from sparsemargin._engine.messages import warn_user
 from sparsemargin._shown import first_three
+from sparsemargin.files.sources import whereabouts
 from sparsemargin.models.inputs.label_table import LabelTable
 from sparsemargin.models.inputs.label_values import (
     LARGEST_EXACT,
@@ -20,7 +21,10 @@ from sparsemargin.models.inputs.label_values import (
 )
 from sparsemargin.models.inputs.labels import label_text
 from sparsemargin.readers.cell_files import Cells
-from sparsemargin.readers.label_tables import MISSING_LABELS, named_table, table_of
+from sparsemargin.readers.label_tables import MISSING_LABELS, missing_table, named_table, table_of
+
+#: Predicted type of cells with too small a confidence, and of cells without counts.
+UNASSIGNED = "unassigned"
 
 # Least shares of matching barcodes, relative to the smaller of the numbers of cells and of barcodes
 # in the table. A share below `_FEW` is a warning. A share up to `_BY_CHANCE` is an error, because
@@ -42,35 +46,38 @@ _PARTS: dict[str, Callable[[str], str]] = {
 }
 
 
-def labels_of(cells: list[Cells], label: Any) -> tuple[list[np.ndarray], np.ndarray]:
+def labels_of(
+    cells: list[Cells], label: Any, argument: str = "label"
+) -> tuple[list[np.ndarray], np.ndarray]:
     """Return the codes of the labels of the cells, one array for each file, and the classes.
 
-    `label` is a column of `obs`, or a table that `table_of` accepts. Codes are indices into the
-    sorted classes, or -1 for cells without a label. Classes are int64 or str. A ValueError is
-    raised if there is no such column or table, if a value of the column is missing or can't be a
-    label, or if almost no cell is in the table.
+    `label` is a column of `obs`, or a table that `table_of` accepts, and `argument` the argument
+    that has it. Codes are indices into the sorted classes, or -1 for cells without a label. Classes
+    are int64, bool or str. A ValueError is raised if there is no such column, if a value of the
+    column is missing or can't be a label, or if almost no cell is in the table, and a
+    FileNotFoundError for a path without a file.
     """
     found = [
-        _plain_labels(each.name, *codes_and_values)
-        for each, codes_and_values in zip(cells, _found(cells, label), strict=True)
+        _plain_labels(f"{each.name}: {argument}", *codes_and_values)
+        for each, codes_and_values in zip(cells, _found(cells, label, argument), strict=True)
     ]
-    numeric = all(
-        isinstance(value, int | float) and not isinstance(value, bool)
-        for _, values in found for value in values
-    )  # fmt: skip
+    kinds = {type(value) for _, values in found for value in values}
+    numeric = kinds <= {int, float}
     texts = [list(map(label_text, values)) for _, values in found]
     names = sorted({text for each in texts for text in each}, key=int if numeric else None)
     classes = np.array(names, dtype=np.int64 if numeric else np.str_)
+    if kinds == {bool}:
+        classes = classes == "True"
     LabelTable.of_classes(classes)  # raises an error if two classes are the same number
     code = {text: i for i, text in enumerate(names)}
     places = [np.array([*map(code.__getitem__, each), -1], np.int32) for each in texts]
     return [at[codes] for at, (codes, _) in zip(places, found, strict=True)], classes
 
 
-def types_of(cells: list[Cells], label: Any) -> np.ndarray:
+def types_of(cells: list[Cells], label: Any, argument: str) -> np.ndarray:
     """Return the class of each cell, shape (n_cells,). Cells that are not in a table of labels
     raise a ValueError. See `labels_of`."""
-    codes, classes = labels_of(cells, label)
+    codes, classes = labels_of(cells, label, argument)
     found = np.concatenate(codes)
     if n_missing := np.count_nonzero(found < 0):
         raise ValueError(
@@ -80,10 +87,21 @@ def types_of(cells: list[Cells], label: Any) -> np.ndarray:
     return classes[found]
 
 
+def warn_of_unassigned(classes: np.ndarray) -> None:
+    """Warn if a class of training cells is the type of cells that `annotate` rejects."""
+    if UNASSIGNED in map(str, classes.tolist()):
+        warn_user(
+            f"Training cells have the type {UNASSIGNED!r}, which annotate also writes for cells "
+            f"that it rejects. Leave these cells out, adata[adata.obs[COLUMN] != {UNASSIGNED!r}], "
+            "or rename the type."
+        )
+
+
 def _plain_labels(
     name: str, codes: np.ndarray, values: np.ndarray
 ) -> tuple[np.ndarray, list[str | bool | int | float]]:
-    """Return codes into the values that occur, and these values as `plain_label` converts them."""
+    """Return codes into the values that occur, and these values as `plain_label` converts them.
+    `name` is that of the file and of the argument, for error messages."""
     occurs = np.bincount(codes[codes >= 0], minlength=len(values)) > 0
     labels = list[str | bool | int | float]()
     for value in values[occurs]:
@@ -91,34 +109,31 @@ def _plain_labels(
             labels.append(plain_label(value))
         except NotALabelError as error:
             raise ValueError(
-                f"{name}: label has a {type(value).__name__} for a cell: {quoted_value(value)} "
-                f"{error}."
+                f"{name} has a {type(value).__name__} for a cell: {quoted_value(value)} {error}."
             ) from None
         if isinstance(labels[-1], int | float) and abs(labels[-1]) > LARGEST_EXACT:
             raise ValueError(
-                f"{name}: label has {value} for a cell, which a double can't hold exactly. Make "
+                f"{name} has {value} for a cell, which a double can't hold exactly. Make "
                 "text of the labels: str(label)."
             )
         if isinstance(labels[-1], float) and labels[-1] % 1:
             raise ValueError(
-                f"{name}: label has values such as {labels[-1]:g}, which are measurements, not "
+                f"{name} has values such as {labels[-1]:g}, which are measurements, not "
                 "classes. Name the column of cell types. If the numbers are classes, make text of "
                 "them: str(label)."
             )
     if len({isinstance(each, str) for each in labels}) > 1:
-        raise ValueError(
-            f"{name}: label has texts and numbers. Give labels of one type: str(label)."
-        )
+        raise ValueError(f"{name} has texts and numbers. Give labels of one type: str(label).")
     return np.append(np.where(occurs, np.cumsum(occurs) - 1, -1), -1)[codes], labels
 
 
-def _found(cells: list[Cells], label: Any) -> list[tuple[np.ndarray, np.ndarray]]:
+def _found(cells: list[Cells], label: Any, argument: str) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return the codes of the cells and the values that they refer to, for each file."""
     if isinstance(label, str) and all(label in each.obs.columns for each in cells):
         return [_of_column(each, label) for each in cells]
-    table = table_of(label)
+    table = table_of(label, argument)
     if table is None:
-        raise _unknown(cells, label)
+        raise _unknown(cells, label, argument)
     names = [each.names() for each in cells]
     code = {name: i for i, name in enumerate(table)}
     codes = [np.array([code.get(name, -1) for name in each], np.int32) for each in names]
@@ -174,26 +189,27 @@ def _of_column(cells: Cells, label: str) -> tuple[np.ndarray, np.ndarray]:
         texts = f" & ~adata.obs[{label!r}].isin({list(MISSING_LABELS)})" if any(unlabelled) else ""
         raise ValueError(
             f"{cells.name}: {label!r} is missing for {len(missing):,} of {cells.n_cells:,} "
-            f"cells, the first of them cell {missing[0] + 1}. Give them a label, or leave them "
+            f"cells, the first of them cell {missing[0] + 1}. Give them a value, or leave them "
             f"out: adata[adata.obs[{label!r}].notna(){texts}]."
         )
     return codes, values
 
 
-def _unknown(cells: list[Cells], label: Any) -> ValueError:
+def _unknown(cells: list[Cells], label: Any, argument: str) -> Exception:
     """Return the error for a `label` that is not a column and not a table."""
+    if path := missing_table(label, [name for each in cells for name in each.obs.columns]):
+        return FileNotFoundError(f"{path}: no such file. {whereabouts(path)}")
     if not isinstance(label, str):
         return ValueError(
-            f"label must be a column of obs, a table of barcodes and labels (.csv, .tsv), or a "
-            f"mapping of these, got {type(label).__name__}. For an array of labels pass "
+            f"{argument} must be a column of obs, a table of barcodes and labels (.csv, .tsv), or "
+            f"a mapping of these, got {type(label).__name__}. For an array pass "
             "pandas.Series(labels, index=adata.obs_names)."
         )
     lacking = next(each for each in cells if label not in each.obs.columns)
-    known = ", ".join(lacking.obs.columns) or "none, so name a table of barcodes and labels"
-    return ValueError(
-        f"{lacking.name} has no column {label!r} in obs. There are: {known}. Pass the one with the "
-        "labels as label=COLUMN."
-    )
+    known = f"There are: {', '.join(lacking.obs.columns)}. Pass one of them as {argument}=COLUMN."
+    if not lacking.obs.columns:
+        known = f"There are none. Pass a table of barcodes and labels as {argument}=PATH."
+    return ValueError(f"{lacking.name} has no column {label!r} in obs. {known}")
 
 
 def _check_matches(

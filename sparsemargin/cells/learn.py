@@ -9,11 +9,16 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from sparsemargin.cells.genes import CellForm, genes_of
-from sparsemargin.cells.labels import labels_of
+from sparsemargin.cells.labels import labels_of, warn_of_unassigned
 from sparsemargin.cells.source import CellCorpus
 from sparsemargin.genomes.cells import CellNormalizer
 from sparsemargin.models import Learner
-from sparsemargin.models.inputs.labels import label_text, warn_of_many_classes
+from sparsemargin.models.inputs.labels import (
+    first_labels,
+    label_text,
+    refuse_lone,
+    warn_of_many_classes,
+)
 from sparsemargin.models.inputs.rows import check_rows, open_rows
 from sparsemargin.models.inputs.training_set import Beginning
 from sparsemargin.readers.cell_files import Cells
@@ -29,11 +34,12 @@ _EPOCHS, _TRIALS = 10, 1_000_000
 
 def learn_cells(
     what: Any, label: Any, form: CellForm, how: CellNormalizer, *, genes: Any = None,
-    batch: Any = None, **given: Any,
+    batch: Any = None, argument: str = "label", **given: Any,
 ) -> Learner:  # fmt: skip
     """Train as `sparsemargin.fit_anndata` does. Fit the normalizer `how`, and return the learner.
 
-    Keyword arguments that are not fields of `StreamOptions` are parameters of the classifier.
+    `argument` is the name of the argument with the label, for error messages. Keyword arguments
+    that are not fields of `StreamOptions` are parameters of the classifier.
     """
     for name in "n_features", "hash_bits", "zero_based", "multilabel", "dtype", "classes":
         if given.pop(name, None) not in (None, False, "auto"):
@@ -42,12 +48,15 @@ def learn_cells(
     if options.init_model is not None:
         options, genes = with_init_model(options), how.feature_names_in_
     with form.open(what) as cells:
-        return _learn(cells, label, form, how, genes, options, "max_iter" in given, batch)
+        labels = labels_of(cells, label, argument)
+        tables = [found[0] for found in map(named_table, (label, batch)) if found is not None]
+        has_max_iter = "max_iter" in given
+        return _learn(cells, labels, tables, form, how, genes, options, has_max_iter, batch)
 
 
 def _batches_of(cells: list[Cells], batch: Any) -> np.ndarray:
     """Return the code of each cell's batch, shape (n_cells,). Refuse a single batch."""
-    codes, batches = labels_of(cells, batch)
+    codes, batches = labels_of(cells, batch, "batch")
     found = np.concatenate(codes)
     if (found < 0).any():
         raise ValueError(
@@ -61,14 +70,38 @@ def _batches_of(cells: list[Cells], batch: Any) -> np.ndarray:
     return found
 
 
+def _as_known(
+    labels: tuple[list[np.ndarray], np.ndarray], known: np.ndarray
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """Return the codes of labels as indices into the classes of a model, and these classes. Raise a
+    ValueError if a label is none of them."""
+    (codes, classes), places = (
+        labels,
+        {label_text(each): i for i, each in enumerate(known.tolist())},
+    )
+    texts = list(map(label_text, classes.tolist()))
+    if new := [text for text in texts if text not in places]:
+        raise ValueError(
+            f"init_model has no type {first_labels(new)}, and its types can't be changed. Leave "
+            "such cells out, or fit a new model to all cells, without init_model."
+        )
+    at = np.array([*map(places.__getitem__, texts), -1], np.int32)
+    return [at[each] for each in codes], known
+
+
 def _learn(
-    cells: list[Cells], label: Any, form: CellForm, how: CellNormalizer, genes: Any,
-    options: StreamOptions, has_max_iter: bool, batch: Any,
+    cells: list[Cells], labels: tuple[list[np.ndarray], np.ndarray], tables: list[str],
+    form: CellForm, how: CellNormalizer, genes: Any, options: StreamOptions, has_max_iter: bool,
+    batch: Any,
 ) -> Learner:  # fmt: skip
-    codes, classes = labels_of(cells, label)
     batches = None if batch is None else _batches_of(cells, batch)
     seed = mixing_seed(options.params)
-    tables = [found[0] for found in map(named_table, (label, batch)) if found is not None]
+    warn_of_unassigned(labels[1])
+    if options.init_model is not None and options.positive is None:
+        labels = _as_known(labels, options.init_model.fitted.classes)
+    codes, own_classes = labels
+    # Truth values are learned as the texts that they have in files.
+    classes = own_classes.astype(np.str_) if own_classes.dtype.kind == "b" else own_classes
     corpus = CellCorpus(
         cells, genes_of(cells, genes, form), how, form, codes, classes, seed, tables
     )  # fmt: skip
@@ -76,11 +109,13 @@ def _learn(
         corpus.check_genes()
     sources = [each.source for each in cells if each.source is not None]
     options = with_cache_path(options, sources) if sources else options
-    if options.positive is None:
+    is_new = options.positive is None and options.init_model is None
+    if is_new:
+        refuse_lone(classes, corpus.names)
         options = replace(options, classes=classes)
     counts = np.bincount(np.concatenate(codes) + 1)[1:]
     n_cells, chosen = int(counts.sum()), options
-    warn_of_many_classes(len(classes), n_cells, corpus.names)
+    warn_of_many_classes(int(np.count_nonzero(counts)), n_cells, corpus.names)
     if options.init_model is None:
         chosen = with_cell_defaults(options, n_cells, has_max_iter=has_max_iter)
     if is_chosen := chosen.params is not options.params:
@@ -106,6 +141,8 @@ def _learn(
             names = np.array(list(map(label_text, classes.tolist())))
             of_cells = names[of_cells] == options.positive
         keep_outputs(learner, X, of_cells, groups)
+    if is_new:
+        learner.fitted.classes = own_classes
     return learner
 
 

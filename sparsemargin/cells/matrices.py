@@ -79,16 +79,18 @@ def is_label(X: Any, y: Any) -> bool:
     return is_table or isinstance(y, str | os.PathLike)
 
 
-def check_order(adata: Any, y: Any) -> None:
-    """Warn if the labels of an AnnData are a Series with its cells in another order."""
-    index = getattr(y, "index", None)
-    if not hasattr(adata, "obs_names") or index is None or callable(index):
+def check_order(X: Any, y: Any) -> None:
+    """Warn if the labels of an AnnData or a DataFrame are a Series with its cells in another
+    order."""
+    index, by = getattr(y, "index", None), "adata.obs_names" if is_cells(X) else "X.index"
+    names = getattr(X, "obs_names", getattr(X, "index", None))
+    if index is None or callable(index) or names is None or callable(names):
         return
-    names, found = adata.obs_names.tolist(), list(map(str, index))
-    if found != names and sorted(found) == sorted(names):
+    of_cells, found = list(map(str, names)), list(map(str, index))
+    if found != of_cells and sorted(found) == sorted(of_cells):
         warn_user(
             "The index of y has the names of the cells in another order, and labels are used by "
-            "position. Pass y.loc[adata.obs_names] to use them by name."
+            f"position. Pass y.loc[{by}] to use them by name."
         )
 
 

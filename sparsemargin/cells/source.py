@@ -18,9 +18,9 @@ from sparsemargin._engine.messages import warn_user
 from sparsemargin._shown import first_three
 from sparsemargin.cells.genes import CellForm, check_shared, columns_in
 from sparsemargin.cells.labels import labels_of
-from sparsemargin.genomes.cells import (
+from sparsemargin.genomes.cells import CellNormalizer
+from sparsemargin.genomes.conversion import (
     Advice,
-    CellNormalizer,
     Part,
     Sample,
     columns_of_totals,
@@ -95,15 +95,15 @@ class CellCorpus(RowSource):
         self.reading = Reading(dtype, zero_based=True, n_features=len(self.genes))
         self.columns = [columns_in(each, self.genes, self.cell_form) for each in self.cells]
         self.starts = np.cumsum([0, *(each.n_cells for each in self.cells)])
+        self.is_new = not hasattr(self.how, "form_")
         samples = [
-            sample_of(each, columns, self.reading.dtype)
+            sample_of(each, columns, self.reading.dtype, is_new=self.is_new)
             for each, columns in zip(self.cells, self.columns, strict=True)
         ]
-        is_new = not hasattr(self.how, "form_")
-        self.scale = self.how.agreed(samples) if is_new else self.how.scale
+        self.scale = self.how.agreed(samples) if self.is_new else self.how.scale
         values = self.cell_form.values
         self.conversions = [
-            self.how.conversion_of(each, self.scale, is_new=is_new, values=values)
+            self.how.conversion_of(each, self.scale, is_new=self.is_new, values=values)
             for each in samples
         ]
         self.columns = [columns_of_totals(each, self.scale) for each in self.columns]
@@ -217,7 +217,7 @@ class CellCorpus(RowSource):
             order = order[labels[order] >= 0]
             labels = labels[order]
         numbered = partial(_CellNumbers, self.cells, self.starts)
-        advice = advice_of([self.cells[i] for i, *_ in spans])
+        advice = advice_of([self.cells[i] for i, *_ in spans], is_new=self.is_new)
         X = convert_cells(parts, len(self.genes), numbered(of).location_of, order, advice)
         return LabelledRows(
             X.data, X.indices, X.indptr, labels, lowest=0, highest=len(self.genes) - 1,
@@ -242,24 +242,28 @@ class CellCorpus(RowSource):
         return X, rows
 
 
-def sample_of(cells: Cells, columns: np.ndarray, dtype: np.dtype) -> Sample:
-    """Read a sample of the cells, from which their scale is recognised."""
+def sample_of(cells: Cells, columns: np.ndarray, dtype: np.dtype, *, is_new: bool = True) -> Sample:
+    """Read a sample of the cells, from which their scale is recognised. `is_new` is as for
+    `advice_of`."""
     rows = cells.read(spread(cells.n_cells, _SAMPLED_TOGETHER), dtype)
-    return Sample(cells.name, rows, columns, advice_of([cells]))
+    return Sample(cells.name, rows, columns, advice_of([cells], is_new=is_new))
 
 
-def advice_of(cells: list[Cells]) -> Advice:
-    """Return advice for cells with invalid values; it names the layers of the files."""
-    return Advice.of_layers(list(dict.fromkeys(name for each in cells for name in each.layers)))
+def advice_of(cells: list[Cells], *, is_new: bool) -> Advice:
+    """Return advice for cells with invalid values; it names the layers of the files. `is_new` says
+    that they are training cells of a new model."""
+    layers = list(dict.fromkeys(name for each in cells for name in each.layers))
+    return Advice.of_layers(layers, is_new=is_new)
 
 
 def corpus_for(
-    cells: list[Cells], how: CellNormalizer, form: CellForm, label: Any = None
-) -> CellCorpus:
+    cells: list[Cells], how: CellNormalizer, form: CellForm, label: Any = None,
+    argument: str = "label",
+) -> CellCorpus:  # fmt: skip
     """Return the cells in their order, with the genes of a fitted normalizer. The genes are checked
     by `check_shared`."""
     warn_of_left_out(cells)
-    codes, classes = (None, np.zeros(0)) if label is None else labels_of(cells, label)
+    codes, classes = (None, np.zeros(0)) if label is None else labels_of(cells, label, argument)
     corpus = CellCorpus(cells, how.feature_names_in_, how, form, codes, classes)
     corpus.check_genes()
     return corpus

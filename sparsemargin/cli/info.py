@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +18,7 @@ from sparsemargin.cli.files import ReadingOptions, check_apart
 from sparsemargin.cli.options import FILES, JSON, N_JOBS, TRACEBACK, document_options, make_command
 from sparsemargin.files.compression import encoding_named
 from sparsemargin.files.kinds import FORMS, KIND_NAMES, Kind, kind_of
-from sparsemargin.files.sources import Source, open_sources
+from sparsemargin.files.sources import STANDARD_INPUT, Source, open_sources
 from sparsemargin.models.inputs.label_table import LabelTable
 from sparsemargin.models.inputs.labels import label_text
 from sparsemargin.readers.reading import LARGEST_INDEX, Reading, threads_for
@@ -48,10 +49,13 @@ def command(files: tuple[str, ...], as_json: bool, **reading: Any) -> None:
     """
     options = ReadingOptions.of(reading)
     figures, failures = list[dict[str, Any]](), 0
-    sources = open_sources(files)
-    check_apart(sources)
-    for source in sources:
+    open_sources([STANDARD_INPUT] * max(1, files.count(STANDARD_INPUT)))  # it can be read once
+    found = [(name, each) for name in files for each in _found(name)]
+    check_apart(each for _, each in found if isinstance(each, Source))
+    for name, source in found:
         try:
+            if isinstance(source, Exception):
+                raise source
             texts = encoding_named(options.encoding) != "utf-8"
             kind = kind_of(source, options.format, texts=texts)
             figures.append(_figures(source, kind, options))
@@ -60,7 +64,8 @@ def command(files: tuple[str, ...], as_json: bool, **reading: Any) -> None:
                 raise
             failures += 1
             failure = failure_of(error, click.get_current_context().command)
-            figures.append({"file": source.name, "error": failure.message})
+            name = source.name if isinstance(source, Source) else name
+            figures.append({"file": name, "error": failure.message})
             if not as_json:
                 failure.show()
     if as_json:
@@ -71,6 +76,14 @@ def command(files: tuple[str, ...], as_json: bool, **reading: Any) -> None:
             print_facts(_facts(entry))
     if failures:
         click.get_current_context().exit(1)
+
+
+def _found(name: str) -> Sequence[Source | Exception]:
+    """Return the files with a name, or the error if there are none."""
+    try:
+        return open_sources(name)
+    except (OSError, ValueError) as error:
+        return [error]
 
 
 class _Tally:

@@ -32,6 +32,7 @@ from sparsemargin.cli.options import (
 )
 from sparsemargin.cli.printed import Lines, Numbers, Printed
 from sparsemargin.evaluation.explainer import Explainer
+from sparsemargin.files.kinds import check_table_name
 from sparsemargin.files.sources import open_sources
 from sparsemargin.files.tsv import escaped
 from sparsemargin.models import Learner
@@ -114,6 +115,7 @@ def command(
         raise click.UsageError(
             "--dictionary names the features that --explain prints. Pass --explain, too."
         )
+    check_table_name(output)
     sources = open_sources(files)
     check_apart(sources)
     options = ReadingOptions.of(reading)

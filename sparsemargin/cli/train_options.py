@@ -116,6 +116,7 @@ def check_options(options: TrainOptions) -> None:
         return
     fixed = {
         "algo": options.algo, "n_features": options.n_features, "hash_bits": options.hash_bits,
+        "target_sum": options.target_sum, "batch": options.batch,
         **options.parameters, "max_iter": None,
     }  # fmt: skip
     for name, value in fixed.items():

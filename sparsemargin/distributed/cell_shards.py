@@ -19,14 +19,14 @@ from scipy.sparse import csr_matrix, vstack
 
 from sparsemargin._engine.messages import warn_user
 from sparsemargin.cells.genes import CellForm, columns_in, genes_of
-from sparsemargin.cells.labels import labels_of
+from sparsemargin.cells.labels import labels_of, warn_of_unassigned
 from sparsemargin.cells.learn import keep_outputs, mixing_seed
 from sparsemargin.cells.source import CellCorpus, sample_of
 from sparsemargin.distributed.backends import Backend
 from sparsemargin.distributed.shards import FileShard, Shard
 from sparsemargin.files.sources import Source
 from sparsemargin.genomes.cells import CellNormalizer, counts_of
-from sparsemargin.genomes.cells import Sample as CellSample
+from sparsemargin.genomes.conversion import Sample as CellSample
 from sparsemargin.models import Learner
 from sparsemargin.models.inputs.labels import label_text
 from sparsemargin.readers.cell_files import cells_of
@@ -112,8 +112,10 @@ def prepare(maker: CellRows, backend: Backend, options: Any) -> tuple[Any, Sampl
         step.scale = step.agreed([*chain(*backend.each(_scales, maker.form, genes))])
         given = dict.fromkeys(range(len(backend.shards)), (backend.share(step),))
         backend.shards = [*backend.over_shards(_with_step, given).values()]
+        classes = _all_of([classes for _, classes in of_shards])
+        warn_of_unassigned(classes)
         if options.positive is None:
-            options = replace(options, classes=_all_of([classes for _, classes in of_shards]))
+            options = replace(options, classes=classes)
     sampled = backend.each(_some_cells, len(backend.shards))
     for message in dict.fromkeys(chain.from_iterable(messages for *_, messages in sampled)):
         warn_user(message)
@@ -138,9 +140,12 @@ def _genes_and_classes(
     """The genes of each file of a shard, and the classes of the shard."""
     with form.open(shard.paths) as cells:
         genes = [
-            SimpleNamespace(name=each.name, genes=each.genes, is_gene=each.is_gene)
+            SimpleNamespace(
+                name=each.name, genes=each.genes, is_gene=each.is_gene,
+                var=SimpleNamespace(texts=dict),  # its columns would be large messages
+            )
             for each in cells
-        ]
+        ]  # fmt: skip
         return genes, labels_of(cells, label)[1]
 
 
@@ -159,7 +164,7 @@ def _with_step(shard: FileShard, step: CellNormalizer) -> FileShard:
 
 def _all_of(classes: list[np.ndarray]) -> np.ndarray:
     """The classes of all shards, as numbers if they are numbers in all shards."""
-    if any(each.dtype.kind == "U" for each in classes):
+    if any(each.dtype.kind in "bU" for each in classes):
         classes = [np.array([*map(label_text, each.tolist())]) for each in classes]
     return np.unique(np.concatenate(classes))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import closing
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from sparsemargin.files.archive import CACHE_DOCUMENT, MODEL_DOCUMENT, begins_with
 from sparsemargin.files.folders import MATRIX_ENDS, STORES
@@ -94,3 +94,13 @@ def _may_be_fasttext(source: Source) -> bool:
     with closing(source.blocks([])) as blocks:
         first = next(blocks, None)
         return first is not None and first.buffer.find(FASTTEXT_LABEL, 0, first.stop) >= 0
+
+
+def check_table_name(output: Any) -> None:
+    """Raise a ValueError if `output` is a path whose name is that of a file of cells."""
+    if isinstance(output, str | os.PathLike) and os.fspath(output).endswith(CELL_ENDS):
+        raise ValueError(
+            f"output {os.fspath(output)} would be a table of text, and its name is that of a file "
+            "of cells. Name it .tsv or .csv. Or annotate an AnnData in Python, and call "
+            "adata.write_h5ad."
+        )

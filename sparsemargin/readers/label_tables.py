@@ -42,29 +42,42 @@ def named_table(label: Any) -> tuple[str, str | None] | None:
     return (path, column) if os.path.isfile(path) else None
 
 
+def missing_table(label: Any, columns: Iterable[str]) -> str | None:
+    """Return the path of a table that does not exist, if a label has the form of one and is not
+    among the `columns`. Otherwise return None."""
+    if not isinstance(label, str | os.PathLike) or (name := os.fspath(label)) in columns:
+        return None
+    for path in (name, name.rpartition(_COLUMN)[0]):
+        is_file = bool(os.path.dirname(path)) or kind_of(path, texts=True) != "svmlight"
+        if path and is_file and not os.path.exists(path):
+            return path
+    return None
+
+
 def is_column(label: Any) -> bool:
     """Return whether a label names a column of `obs`, and not a table."""
     return isinstance(label, str) and named_table(label) is None
 
 
-def table_of(label: Any) -> dict[str, Any] | None:
+def table_of(label: Any, argument: str) -> dict[str, Any] | None:
     """Return the label of each name from a file, a mapping or a pandas Series. Names without a
-    label are left out. Return None if `label` is none of these."""
+    label are left out. Return None if `label` is none of these. `argument` is the argument that has
+    it."""
     if hasattr(label, "columns"):
-        raise ValueError("label must be one column of a table. Pass label=obs['cell_type'].")
+        raise ValueError(f"{argument} must be one column of a table. Pass obs[COLUMN].")
     found = named_table(label)
     if found is not None:
         [source] = open_sources(found[0])
         if kind_of(source) == "cells":
             raise ValueError(
-                f"label={os.fspath(label)!r} is a file of cells, not a column of obs or a table of "
-                f"labels. Pass it to fit: CellClassifier('cell_type').fit({found[0]!r})."
+                f"{argument}={os.fspath(label)!r} is a file of cells, not a column of obs or a "
+                f"table of labels. Pass it to fit: CellClassifier('cell_type').fit({found[0]!r})."
             )
         rows = _rows_of(*found)
         return _one_each((f"{found[0]}, line {line}", *row) for line, row in rows)
     if not isinstance(label, Mapping) and not hasattr(label, "to_dict"):
         return None
-    return _one_each(("label", name, each) for name, each in label.items())
+    return _one_each((argument, name, each) for name, each in label.items())
 
 
 def _one_each(rows: Iterable[Any]) -> dict[str, Any]:

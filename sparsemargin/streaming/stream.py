@@ -154,13 +154,20 @@ def _blaming_settings() -> Iterator[None]:
         raise SettingsError(*error.args) from None
 
 
-def with_init_model(options: StreamOptions) -> StreamOptions:
-    """Return the options, completed with the form of labels and features of `init_model`."""
-    if options.algo is not None or options.params or options.n_features or options.hash_bits:
+def check_kept(names: list[str]) -> None:
+    """Raise a ValueError for arguments that an `init_model` excludes."""
+    if names:
         raise ValueError(
             "init_model is trained further with its own algorithm, parameters and features. Leave "
-            "these out."
+            f"out {' and '.join(names)}."
         )
+
+
+def with_init_model(options: StreamOptions) -> StreamOptions:
+    """Return the options, completed with the form of labels and features of `init_model`."""
+    own = {"n_features": options.n_features, "hash_bits": options.hash_bits}
+    given = {"algo": options.algo} | {name: each or None for name, each in own.items()}
+    check_kept([*(name for name, each in given.items() if each is not None), *options.params])
     earlier = _copy(options.init_model, options.max_iter)
     if options.multilabel and not earlier.fitted.many:
         raise ValueError(

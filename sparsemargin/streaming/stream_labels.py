@@ -110,10 +110,13 @@ class StreamLabels:
             encoder = MultilabelEncoder if learner.fitted.many else LabelEncoder
             self.encoder, self.are_known = encoder.of_text(classes), not self.adds_classes
         elif not np.array_equal(self.classes, classes):
+            new = np.setdiff1d(self.classes, classes).tolist() or self.classes.tolist()
+            remedy = "They can't be changed. Leave classes out."
+            if self.adds_classes:
+                remedy = "Pass all classes of the model and the new ones, or leave classes out."
             raise ValueError(
-                f"The classes of the model are {first_labels(classes.tolist())}, not "
-                f"{first_labels(self.classes.tolist())}. Pass all classes of the model"
-                f"{' and the new ones' if self.adds_classes else ''}, or leave classes out."
+                f"classes has {first_labels(new)}, but the classes of the model are "
+                f"{first_labels(classes.tolist())}. {remedy}"
             )
 
     def find(self, learner: Learner) -> None:

@@ -47,6 +47,7 @@ from sparsemargin.models.pipelines import parts_of
 from sparsemargin.readers.cell_files import cells_of
 from sparsemargin.readers.label_tables import is_column
 from sparsemargin.streaming.report import ProgressLines
+from sparsemargin.streaming.stream import check_kept
 from sparsemargin.tasks.saved import SavedEstimator, has_probabilities
 
 
@@ -80,10 +81,13 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
     normalize : {"log1p", "counts", None}, default="log1p"
         As for `CellNormalizer`. A warning names the recognised scale of values that are no counts.
     target_sum : float, "median" or "auto", default="auto"
-        As for `CellNormalizer`. All genes of a cell's file count for its total.
-    genes : list of str, "union" or None, default=None
-        Genes of the model. None: the genes that all files have; if the files differ, a warning
-        reports their number. "union": the genes of any file. A gene that a file lacks is 0 there.
+        As for `CellNormalizer`. If training cells have counts, totals are sums over the genes of
+        the model. If they have normalised values, totals are sums over all genes of a file.
+    genes : list of str, "intersection", "union" or None, default=None
+        Genes of the model, over which counts are totalled. None and "intersection": the genes that
+        all files have; if the files differ, a warning reports their number, and None is an error
+        if this is less than 10 % of the genes of the smallest file. "union": the genes of any file.
+        A gene that a file lacks is 0 there.
     var : str, default=None
         The column of `var` with the names of the genes, "id" or "name" for 10x files. None:
         ``var_names``.
@@ -91,7 +95,7 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
         How names of genes are compared. "exact": unchanged. "case": ignoring case. "version":
         without the version of Ensembl identifiers (ENSG00000141510.18). If several genes of a file
         compare equal, a gene with exactly the same name is used, otherwise the first. The others
-        count only for the totals of the cells, and a warning reports them.
+        are left out, and a warning reports them.
     batch : str, path or mapping, default=None
         The column of `obs` with the batches (donors, studies), or a table, as for `label`.
         Probabilities are then calibrated for cells of new batches, by models that are fitted to
@@ -104,7 +108,8 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
     params : dict, default=None
         Further parameters of the classifier, such as ``{"p": 4}``, and `positive`, `shuffle`,
         `cache`, `memory_limit` and `init_model`, as for `fit_svmlight`. `init_model` may be a
-        fitted CellClassifier. None: no further parameters.
+        fitted CellClassifier, whose types, genes and parameters are kept. None: no further
+        parameters.
 
     Attributes
     ----------
@@ -215,13 +220,17 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
         if first is not None:
             if before is None:
                 raise ValueError("init_model must be a fitted CellClassifier or its pipeline.")
+            defaults = CellClassifier().get_params(deep=False)
+            names = "genes", "target_sum", "batch"
+            check_kept([each for each in names if getattr(self, each) is not defaults[each]])
             given["init_model"], normalizer = first, deepcopy(before[-1])
             values = "auto" if self.normalize == "log1p" else self.normalize
         form = CellForm(self.layer, self.var, self.match, values)
         cells, classes, label = self._labelled(X, y, form)
         learner = learn_cells(
             cells, label, form, normalizer, genes=self.genes, batch=self._column("batch"),
-            algo=self.algo, report=ProgressLines() if self.verbose else None, **given,
+            argument="label" if y is None else "y", algo=self.algo,
+            report=ProgressLines() if self.verbose else None, **given,
         )  # fmt: skip
         if classes is not None and not given.keys() & {"positive", "init_model"}:
             learner.fitted.classes = classes  # in the type of y
@@ -347,7 +356,7 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
         form = self._form({})
         what, _, label = self._labelled(X, y, form)
         with form.open(what) as cells:
-            return types_of(cells, label)
+            return types_of(cells, label, "label" if y is None else "y")
 
     def _labelled(
         self, X: Any, y: Any, form: CellForm, genes: Any = None
@@ -365,7 +374,6 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
             )
         if hasattr(X, "obs_names"):
             cells = cells_of(X, form.layer, form.var)
-            check_order(X, y)
         elif is_cells(X):
             raise ValueError(
                 "An array y is for one AnnData, a DataFrame or a matrix. Leave it out: label names "
@@ -374,6 +382,7 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
             )
         else:
             cells = cells_of_matrix(X, genes)
+        check_order(X, y)
         return *with_labels(cells, y), GIVEN_LABELS
 
     def _column(self, name: str) -> Any:
@@ -409,7 +418,8 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
         cells, _, label = self._labelled(X, y, form, self.genes_)
         positive = (self.params or {}).get("positive")
         with form.open(cells) as opened:
-            corpus = corpus_for(opened, self.normalizer_, form, label)
+            argument = "label" if y is None else "y"
+            corpus = corpus_for(opened, self.normalizer_, form, label, argument)
             done = ClassEvaluation(self.classifier_, lambda _: corpus, positive=positive)
             done.run(done.predictor.blocks())
         return done

@@ -496,7 +496,7 @@ def test_continued_training_equals_one_file(text, tmp_path):
         hypothesis="average"
     )
     for settings, told in [
-        ({"algo": "alma", "init_model": earlier}, "Leave these out"),
+        ({"algo": "alma", "init_model": earlier}, "Leave out algo"),
         ({"init_model": sparsemargin.ALMAClassifier()}, "init_model is not fitted"),
         ({"init_model": other}, "init_model can't go on with another hypothesis"),
     ]:
