@@ -74,18 +74,19 @@ class ReadingOptions:
         """The options that only files of cells have."""
         return {name: getattr(self, name) for name in CELL_OPTIONS}
 
-    def as_model(self, wrappers: Mapping[str, Mapping[str, Any]]) -> Self:
+    def as_model(self, wrappers: Mapping[str, Mapping[str, Any]], kind: InputKind) -> Self:
         """Return the options with the parameters of a model's estimators for those not given."""
         settings = {name: value for each in wrappers.values() for name, value in each.items()}
         text = settings.get("text") or ()
         text = (text,) if isinstance(text, str) else tuple(text)
         label = settings.get("label")
-        # A table of labels that a model names is not opened.
-        label = label if is_column(label) else None
-        named = [settings.get(name) for name in ("missing", "layer", "var", "match")]
+        if kind == "cells" and not is_column(label):
+            # A table of labels that a model names is not opened.
+            label = None
+        named = [label, *map(settings.get, ("missing", "layer", "var", "match"))]
         if not all(isinstance(each, str | None) for each in (*text, *named)):
             raise ValueError("The parameters of the model's estimator are damaged.")
-        missing, layer, var, match = named
+        label, missing, layer, var, match = named
         return replace(
             self, text=self.text or text, label=self.label or label,
             missing=self.missing or missing,
@@ -204,7 +205,7 @@ def opened_model(
                 f"{model} was {trained}trained on cells, but {sources[0].name} {other} a file of "
                 "cells. Pass a model and files of the same kind."
             )
-        opened = _cells_of(sources, step, options.as_model(wrappers), labelled)
+        opened = _cells_of(sources, step, options.as_model(wrappers, kind), labelled)
         return OpenedModel(learner, opened, steps, rejection)
     n_threads = threads_for(options.n_jobs)
     if step is None:
@@ -216,7 +217,8 @@ def opened_model(
             f"{model} was trained on texts, and {sources[0].name} would be read as svmlight text. "
             "Pass --format, such as --format tsv."
         )
-    how = options.as_model(wrappers).document_form(labelled=labelled, has_labels=has_labels)
+    read_as = options.as_model(wrappers, kind)
+    how = read_as.document_form(labelled=labelled, has_labels=has_labels)
     opened = documents_of(learner, steps, sources, how, n_threads)
     return OpenedModel(learner, opened, steps, rejection)
 

@@ -12,6 +12,7 @@ from numbers import Number
 from typing import Any, get_args
 
 import numpy as np
+from sklearn.utils import _safe_indexing
 
 from sparsemargin._checks import check_choice, check_texts, columns_of_table, did_you_mean
 from sparsemargin._engine.messages import warn_user
@@ -130,6 +131,28 @@ def texts_in(
     values, kept = fill_missing(values, missing)
     texts = values[0] if len(values) == 1 else list(map("\n".join, zip(*values, strict=True)))
     return texts, kept
+
+
+def training_set(
+    X: Any, y: Any, sample_weight: Any, text: str | Sequence[str] | None, missing: Missing
+) -> tuple[list[str], Any, Any]:
+    """Return the texts, labels and weights of training rows, without those that are left out. The
+    arguments are those of `TextClassifier`."""
+    label = y if isinstance(y, str) else getattr(y, "name", None)
+    texts, kept = texts_in(X, text, missing, label=label, warn=True)
+    y = labels_in(X, y, kept)
+    if not len(texts):
+        raise ValueError("X has no texts. Pass at least one.")
+    check_lengths(texts, y=y, sample_weight=sample_weight)
+    if kept is None:
+        return texts, y, sample_weight
+    if not kept.any():
+        raise ValueError("All texts are missing. Pass at least one row with a text.")
+    rows = np.flatnonzero(kept)
+    return (
+        [texts[i] for i in rows], _safe_indexing(y, rows),
+        None if sample_weight is None else _safe_indexing(sample_weight, rows),
+    )  # fmt: skip
 
 
 def check_lengths(texts: list[Any], **others: Any) -> None:

@@ -655,3 +655,55 @@ def test_new_classes_of_numbers_and_without_an_intercept():
     without = made(features="hashed", params={"fit_intercept": False}).fit(BODIES, QUEUES)
     with pytest.raises(ValueError, match="with an intercept"):
         without.partial_fit(["something else"], ["other"])
+
+
+# ------------------------------------------------------------------------- the label's column
+
+
+def train_by_command(path):
+    run("train", path, "--text", "subject", "--text", "body", "--label", "queue", "-o", "a.model")
+
+
+def train_by_fit_text(path):
+    save_model(fit_text(path, text=["subject", "body"], label="queue"), "a.model")
+
+
+def train_in_memory(path):
+    save_model(made(text=["subject", "body"], features="hashed").fit(TABLE, "queue"), "a.model")
+
+
+def train_in_batches(path):
+    fitted = made(text=["subject", "body"], features="hashed")
+    fitted.partial_fit(TABLE, TABLE["queue"], classes=["ham", "spam"]).partial_fit(TABLE, "queue")
+    save_model(fitted, "a.model")
+
+
+def train_a_rejector(path):
+    fitted = made(text=["subject", "body"], features="hashed")
+    save_model(Rejector(fitted).fit(TABLE, "queue"), "a.model")
+
+
+@pytest.mark.parametrize(
+    "train",
+    [train_by_command, train_by_fit_text, train_in_memory, train_in_batches, train_a_rejector],
+)
+@pytest.mark.filterwarnings("ignore:Only the text")
+def test_models_remember_the_column_of_the_labels(train):
+    TABLE.to_csv("test.csv", index=False)
+    train("test.csv")
+    with open("queue", "w") as file:  # it is not read in place of the column
+        file.write("no table")
+    assert json.loads(run("evaluate", "a.model", "test.csv", "--json").stdout)["accuracy"] == 1
+    run("train", "test.csv", "--init", "a.model", "-o", "b.model")
+    further = load_model("b.model")
+    assert further.label_ == "queue"
+    assert fit_text("test.csv", init_model=further).label_ == "queue"
+    assert "no column 'no'" in run("evaluate", "b.model", "test.csv", "--label", "no", code=1).stderr
+
+
+@pytest.mark.filterwarnings("ignore:Only the text")
+def test_labels_without_a_name_are_not_remembered(model):
+    assert model.label_ is None
+    assert made(text="body").fit(TABLE, "queue").fit(TABLE, QUEUES).label_ is None
+    save_model(model, "a.model")
+    assert load_model("a.model").label_ is None
