@@ -17,7 +17,7 @@ from sparsemargin.cli.options import CELL_OPTIONS, File
 from sparsemargin.files.atomic import check_replaceable, descriptor_of, is_stream, replacing
 from sparsemargin.files.compression import encoding_named
 from sparsemargin.files.distinct import Named, SameFileError, check_distinct
-from sparsemargin.files.kinds import KIND_NAMES, Kind, kind_of
+from sparsemargin.files.kinds import KIND_NAMES, Kind, check_readable, kind_of
 from sparsemargin.files.sources import STANDARD_INPUT, Source, open_sources
 from sparsemargin.models import Learner
 from sparsemargin.models.fitted.rejecting import Rejection
@@ -30,13 +30,6 @@ from sparsemargin.streaming.predict import OpenCorpus, documents_of, svmlight_of
 
 #: Path that stands for standard output.
 STANDARD_OUTPUT = STANDARD_INPUT
-
-# Advice for files of kinds that the commands do not read.
-_REFUSED_KINDS: dict[Kind, str] = {
-    "cache": " Pass the text that it was made from, with --cache {name} to read the rows here.",
-    "npz": " Train on it in Python: sparsemargin.fit_csr(scipy.sparse.load_npz({name!r}), y)",
-    "model": "",
-}
 
 #: Kinds of input that differ in how they are trained on.
 InputKind = Literal["svmlight", "texts", "cells"]
@@ -117,7 +110,7 @@ def input_kind(
 
     `form` and `texts` are as for `kind_of`. Only texts have another `encoding` than UTF-8. Raise a
     UsageError if it, or a value of `cell_options`, is given for other files, and a ValueError for
-    models, row caches and npz files.
+    models, row caches and archives.
     """
     kinds: dict[str, Kind] = {}
     encoded = encoding_named(encoding) != "utf-8"
@@ -129,9 +122,7 @@ def input_kind(
                 f"--encoding {encoding} needs files of texts, and {name} is {KIND_NAMES[kind]}. "
                 "Leave it out, or pass --format, such as --format tsv."
             )
-        if kind in _REFUSED_KINDS:
-            advice = _REFUSED_KINDS[kind].format(name=name)
-            raise ValueError(f"{name} is {KIND_NAMES[kind]}, not svmlight text.{advice}")
+        check_readable(name, kind)
     found = set(kinds.values())
     if found == {"cells"}:
         return "cells"

@@ -15,7 +15,7 @@ import numpy as np
 from sparsemargin._checks import check_choice, did_you_mean
 from sparsemargin._shown import quoted
 from sparsemargin.files.compression import encoding_named
-from sparsemargin.files.kinds import FORM_OF, FORMS, TextForm, kind_of
+from sparsemargin.files.kinds import FORM_OF, FORMS, TextForm, check_readable, kind_of
 from sparsemargin.files.sources import Source
 from sparsemargin.models.inputs.label_table import word_of
 from sparsemargin.models.inputs.label_values import file_labels, is_missing
@@ -119,7 +119,9 @@ class DocumentForm:
                     )
         check_choice("missing", self.missing, get_args(Missing))
         encoding = encoding_named(self.encoding)
-        form = self.form or kind_of(source, texts=True)
+        kind = kind_of(source, self.form, texts=True)
+        check_readable(source.name, kind)
+        form = self.form or kind
         if form not in FORMS:
             ends = ", ".join(FORM_OF)
             raise ValueError(
