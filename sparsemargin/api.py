@@ -252,8 +252,8 @@ def fit_text(
         Column of the texts in a DataFrame, or in the tables among the files (by default that of
         `init_model`, or "text"). The texts of several columns are joined.
     label : str, default=None
-        Column of the labels in files. None: that of `init_model`, or "label". A ``.tsv`` file is a table if its first line contains both
-        names.
+        Column of the labels in files. None: that of `init_model`, or "label". A ``.tsv`` file is a
+        table if its first line contains both names.
     missing : {"error", "empty", "drop"}, default="error"
         Treatment of missing texts, as for `TextClassifier`.
     encoding : str, default="utf-8"

@@ -64,9 +64,9 @@ def kind_of(
     """Return the kind of a source, or of a file that may be on another machine, by its name alone.
 
     Models, row caches, HDF5 and Office files are recognized by their first bytes, zip archives by
-    their members; zarr stores, text matrices and the forms of texts by their names. `form` replaces the name. All other files are
-    svmlight text. So are files named .txt whose first lines have no label of fastText, unless
-    `texts` says that the files are texts.
+    their members; zarr stores, text matrices and the forms of texts by their names. `form` replaces
+    the name. All other files are svmlight text. So are files named .txt whose first lines have no
+    label of fastText, unless `texts` says that the files are texts.
     """
     found: Kind | None = None
     if isinstance(source, Source):
@@ -77,13 +77,23 @@ def kind_of(
         return found
     if form is not None:
         return form
-    root, end = os.path.splitext(name)
-    if end in _COMPRESSED:
-        end = os.path.splitext(root)[1]
-    by_name: Kind = FORM_OF.get(end, "svmlight")
+    by_name: Kind = FORM_OF.get(_suffix_of(name), "svmlight")
     if by_name != "fasttext" or texts:
         return by_name
     return by_name if isinstance(source, Source) and _may_be_fasttext(source) else "svmlight"
+
+
+def _suffix_of(name: str) -> str:
+    root, end = os.path.splitext(name)
+    return os.path.splitext(root)[1] if end in _COMPRESSED else end
+
+
+def names_file(value: object) -> bool:
+    """Return whether a str or a path names an existing file, or ends like a file of texts."""
+    if not isinstance(value, str | os.PathLike):
+        return False
+    name = os.fsdecode(value)
+    return _suffix_of(name) in FORM_OF or os.path.isfile(name)
 
 
 def _kind_by_content(source: Source) -> Kind | None:

@@ -354,9 +354,7 @@ def _source(path: str) -> Source:
             for entry in map(partial(os.path.join, path), ENTRIES):
                 if os.path.isfile(entry):
                     return replace(_source(entry), name=path)
-            raise IsADirectoryError(
-                f"{path} is a directory. Name the files in it: '{os.path.join(path, '*')}'"
-            )
+            raise IsADirectoryError(f"{path} is a directory{_remedy_in(path)}")
         if not stat.S_ISREG(status.st_mode):
             return Source(path, path)
         with io.FileIO(path) as file:
@@ -371,6 +369,15 @@ def _source(path: str) -> Source:
     return Source(
         path, path, size, status.st_mtime_ns, head, ctime_ns=status.st_ctime_ns, beside=beside
     )
+
+
+def _remedy_in(folder: str) -> str:
+    """Return the end of the message about a folder that is not read itself."""
+    for inner in "*", os.path.join("**", "*"):
+        pattern = os.path.join(folder, inner)
+        if any(map(os.path.isfile, glob.iglob(pattern, recursive=True))):
+            return f". Name the files in it: '{pattern}'"
+    return " without files. Name a file, or a folder with parquet files."
 
 
 def whereabouts(path: str) -> str:

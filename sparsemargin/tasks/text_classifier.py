@@ -373,9 +373,9 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
             name_columns(vectorizer, texts)
         return self.keep(vectorizer, classifier)
 
-    def texts_of(self, X: Any) -> Any:
-        """Return the texts of `X` for a prediction."""
-        return texts_in(X, self.text, self.missing)[0]
+    def texts_of(self, X: Any, argument: str = "X") -> Any:
+        """Return the texts of `X` for a prediction. Errors name the argument."""
+        return texts_in(X, self.text, self.missing, argument=argument)[0]
 
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self)
