@@ -390,7 +390,7 @@ def test_files_with_different_schemas_or_no_rows_are_combined():
         train(["a.parquet", "d.parquet"])
 
 
-REPEATED = [("w", "x y", "z", "sea"), ("v", "y", "u", "land")] * 20
+REPEATED = [("ww", "xx yy", "zz", "sea"), ("vv", "yy", "uu", "land")] * 20
 
 
 def write(path, rows):

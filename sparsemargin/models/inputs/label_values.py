@@ -203,7 +203,7 @@ def _placed(value: Any, place: Any, i: int) -> Any:
     except NotALabelError as error:
         if error.missing:
             shown = "NaN" if isinstance(value, float | np.floating) else value
-            shown, remedy = (shown, DROP_ROWS) if is_missing(value) else (repr(value), _DROP_EMPTY)
+            shown, remedy = (shown, DROP_ROWS) if is_missing(value) else ("''", _DROP_EMPTY)
             raise ValueError(f"{place(i)} is {shown}: this row has no label. {remedy}") from None
         raise ValueError(f"{place(i)} = {quoted_value(value)} {error}.") from None
 
