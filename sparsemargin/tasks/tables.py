@@ -84,8 +84,9 @@ def labels_in(table: Any, y: Any, kept: np.ndarray | None = None) -> Any:
     labels = as_list(column_of(table, y, "y"))
     rows = range(len(labels)) if kept is None else np.flatnonzero(kept).tolist()
     for at in rows:
-        if is_missing(labels[at]) or labels[at] == "":
-            way = f"df[df[{y!r}] != '']" if labels[at] == "" else f"df.dropna(subset=[{y!r}])"
+        is_empty = isinstance(labels[at], str) and labels[at] == ""
+        if is_empty or is_missing(labels[at]):
+            way = f"df[df[{y!r}] != '']" if is_empty else f"df.dropna(subset=[{y!r}])"
             raise ValueError(
                 f"Row {at} of column {y!r} has no label. Leave such rows out, with pandas by {way}."
             )
