@@ -206,7 +206,7 @@ def fit_text(
     sample_weight: Any = None,
     format: TextForm | None = None,
     text: str | Sequence[str] | None = None,
-    label: str = "label",
+    label: str | None = None,
     missing: Missing = "error",
     encoding: str = "utf-8",
     verbose: int = 0,
@@ -249,11 +249,11 @@ def fit_text(
     format : {"fasttext", "tsv", "vw", "csv", "jsonl", "parquet"}, default=None
         Format of the files. None: it follows from the extension of each file.
     text : str or list of str, default=None
-        Column of the texts in a DataFrame, or in the tables among the files ("text" by default).
-        The texts of several columns are joined.
-    label : str, default="label"
-        Column of the labels in files. A ``.tsv`` file is a table if its first line contains both
-        names.
+        Column of the texts in a DataFrame, or in the tables among the files (by default that of
+        `init_model`, or "text"). The texts of several columns are joined.
+    label : str, default=None
+        Column of the labels in files. None: that of `init_model`, or "label". A ``.tsv`` file is a
+        table if its first line contains both names.
     missing : {"error", "empty", "drop"}, default="error"
         Treatment of missing texts, as for `TextClassifier`.
     encoding : str, default="utf-8"
@@ -309,7 +309,7 @@ def fit_text(
         return deepcopy(init_model).partial_fit(texts, y, sample_weight=sample_weight)
     check_arguments(texts, y, params)
     if y is None and text is None:
-        text = "text"
+        text = getattr(init_model, "text", None) or "text"
     own, options, params = split_options(params, in_files=y is None)
     model = TextClassifier(
         text=text, algo=algo, features=features, missing=missing, verbose=verbose,

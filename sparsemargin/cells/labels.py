@@ -114,16 +114,19 @@ def _plain_labels(
         if isinstance(labels[-1], int | float) and abs(labels[-1]) > LARGEST_EXACT:
             raise ValueError(
                 f"{name} has {value} for a cell, which a double can't hold exactly. Make "
-                "text of the labels: str(label)."
+                "text of the labels, with pandas by .astype('string')."
             )
         if isinstance(labels[-1], float) and labels[-1] % 1:
             raise ValueError(
                 f"{name} has values such as {labels[-1]:g}, which are measurements, not "
                 "classes. Name the column of cell types. If the numbers are classes, make text of "
-                "them: str(label)."
+                "them, with pandas by .astype('string')."
             )
     if len({isinstance(each, str) for each in labels}) > 1:
-        raise ValueError(f"{name} has texts and numbers. Give labels of one type: str(label).")
+        raise ValueError(
+            f"{name} has texts and numbers. Make text of all labels, with pandas by "
+            ".astype('string')."
+        )
     return np.append(np.where(occurs, np.cumsum(occurs) - 1, -1), -1)[codes], labels
 
 

@@ -17,7 +17,7 @@ from sparsemargin.cli.options import CELL_OPTIONS, File
 from sparsemargin.files.atomic import check_replaceable, descriptor_of, is_stream, replacing
 from sparsemargin.files.compression import encoding_named
 from sparsemargin.files.distinct import Named, SameFileError, check_distinct
-from sparsemargin.files.kinds import KIND_NAMES, Kind, kind_of
+from sparsemargin.files.kinds import KIND_NAMES, Kind, check_readable, kind_of
 from sparsemargin.files.sources import STANDARD_INPUT, Source, open_sources
 from sparsemargin.models import Learner
 from sparsemargin.models.fitted.rejecting import Rejection
@@ -30,13 +30,6 @@ from sparsemargin.streaming.predict import OpenCorpus, documents_of, svmlight_of
 
 #: Path that stands for standard output.
 STANDARD_OUTPUT = STANDARD_INPUT
-
-# Advice for files of kinds that the commands do not read.
-_REFUSED_KINDS: dict[Kind, str] = {
-    "cache": " Pass the text that it was made from, with --cache {name} to read the rows here.",
-    "npz": " Train on it in Python: sparsemargin.fit_csr(scipy.sparse.load_npz({name!r}), y)",
-    "model": "",
-}
 
 #: Kinds of input that differ in how they are trained on.
 InputKind = Literal["svmlight", "texts", "cells"]
@@ -74,18 +67,19 @@ class ReadingOptions:
         """The options that only files of cells have."""
         return {name: getattr(self, name) for name in CELL_OPTIONS}
 
-    def as_model(self, wrappers: Mapping[str, Mapping[str, Any]]) -> Self:
+    def as_model(self, wrappers: Mapping[str, Mapping[str, Any]], kind: InputKind) -> Self:
         """Return the options with the parameters of a model's estimators for those not given."""
         settings = {name: value for each in wrappers.values() for name, value in each.items()}
         text = settings.get("text") or ()
         text = (text,) if isinstance(text, str) else tuple(text)
         label = settings.get("label")
-        # A table of labels that a model names is not opened.
-        label = label if is_column(label) else None
-        named = [settings.get(name) for name in ("missing", "layer", "var", "match")]
+        if kind == "cells" and not is_column(label):
+            # A table of labels that a model names is not opened.
+            label = None
+        named = [label, *map(settings.get, ("missing", "layer", "var", "match"))]
         if not all(isinstance(each, str | None) for each in (*text, *named)):
             raise ValueError("The parameters of the model's estimator are damaged.")
-        missing, layer, var, match = named
+        label, missing, layer, var, match = named
         return replace(
             self, text=self.text or text, label=self.label or label,
             missing=self.missing or missing,
@@ -116,7 +110,7 @@ def input_kind(
 
     `form` and `texts` are as for `kind_of`. Only texts have another `encoding` than UTF-8. Raise a
     UsageError if it, or a value of `cell_options`, is given for other files, and a ValueError for
-    models, row caches and npz files.
+    models, row caches and archives.
     """
     kinds: dict[str, Kind] = {}
     encoded = encoding_named(encoding) != "utf-8"
@@ -128,9 +122,7 @@ def input_kind(
                 f"--encoding {encoding} needs files of texts, and {name} is {KIND_NAMES[kind]}. "
                 "Leave it out, or pass --format, such as --format tsv."
             )
-        if kind in _REFUSED_KINDS:
-            advice = _REFUSED_KINDS[kind].format(name=name)
-            raise ValueError(f"{name} is {KIND_NAMES[kind]}, not svmlight text.{advice}")
+        check_readable(name, kind)
     found = set(kinds.values())
     if found == {"cells"}:
         return "cells"
@@ -204,7 +196,7 @@ def opened_model(
                 f"{model} was {trained}trained on cells, but {sources[0].name} {other} a file of "
                 "cells. Pass a model and files of the same kind."
             )
-        opened = _cells_of(sources, step, options.as_model(wrappers), labelled)
+        opened = _cells_of(sources, step, options.as_model(wrappers, kind), labelled)
         return OpenedModel(learner, opened, steps, rejection)
     n_threads = threads_for(options.n_jobs)
     if step is None:
@@ -216,7 +208,8 @@ def opened_model(
             f"{model} was trained on texts, and {sources[0].name} would be read as svmlight text. "
             "Pass --format, such as --format tsv."
         )
-    how = options.as_model(wrappers).document_form(labelled=labelled, has_labels=has_labels)
+    read_as = options.as_model(wrappers, kind)
+    how = read_as.document_form(labelled=labelled, has_labels=has_labels)
     opened = documents_of(learner, steps, sources, how, n_threads)
     return OpenedModel(learner, opened, steps, rejection)
 

@@ -17,7 +17,7 @@ from sparsemargin.cli.display import listed, percent, print_facts, size_in_words
 from sparsemargin.cli.files import ReadingOptions, check_apart
 from sparsemargin.cli.options import FILES, JSON, N_JOBS, TRACEBACK, document_options, make_command
 from sparsemargin.files.compression import encoding_named
-from sparsemargin.files.kinds import FORMS, KIND_NAMES, Kind, kind_of
+from sparsemargin.files.kinds import FORMS, KIND_NAMES, Kind, check_readable, kind_of
 from sparsemargin.files.sources import STANDARD_INPUT, Source, open_sources
 from sparsemargin.models.inputs.label_table import LabelTable
 from sparsemargin.models.inputs.labels import label_text
@@ -204,13 +204,13 @@ def _figures(source: Source, kind: Kind, options: ReadingOptions) -> dict[str, A
     about = {"file": source.name, "bytes": source.size, "kind": kind}
     if kind in FORMS:
         return {**about, "kind": "texts", **_figures_of_documents(source, options.document_form())}
-    if kind == "npz":
-        raise ValueError(f"{source.name} is {KIND_NAMES[kind]}. Read it with numpy.load.")
     if kind == "cells":
         # It imports scipy, which takes 0.2 s, and only cells need it here.
         from sparsemargin.cells.describe import describe_cells
 
         return {**about, **describe_cells(source, options.label)}
+    if kind not in _FIGURES:
+        check_readable(source.name, kind)
     return {**about, **_FIGURES[kind](source, options.n_jobs)}
 
 

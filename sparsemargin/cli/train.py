@@ -257,13 +257,13 @@ def _save(options: TrainOptions, job: Job, learner: Learner) -> None:
                 "match": reading.match or "exact",
             }
             label = reading.label_column
-            parts = CellClassifier.parts_for_file(job.step, learner, label=label, **how)
+            saved: Any = CellClassifier(label, **how)
         else:
             form = reading.document_form()
             text = form.texts if len(form.texts) > 1 else form.texts[0]
-            parts = TextClassifier.parts_for_file(
-                job.step, learner, text=text, missing=form.missing
-            )
+            saved = TextClassifier(text=text, missing=form.missing)
+            saved.label_ = form.label
+        parts = saved.parts_for_file(job.step, learner)
     save: Callable[[str], None] = partial(write_model, learner, **parts)
     try:
         save(options.output)

@@ -152,7 +152,7 @@ def job_of(options: TrainOptions) -> Job:
     init, steps, reading = None, None, options.reading
     if options.init_model is not None:
         init, steps, wrappers = load_learner(options.init_model)
-        reading = reading.as_model(wrappers)
+        reading = reading.as_model(wrappers, kind)
         if options.reading.zero_based != "auto" and init.fitted.reading is not None:
             raise click.UsageError(
                 f"--zero-based can't be changed: --init-model {options.init_model} was trained on "

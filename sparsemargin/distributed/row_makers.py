@@ -66,6 +66,7 @@ def estimator_of(row_maker: Any, classifier: Any) -> Any:
         text, *more = row_maker.how.texts
         how: dict[str, Any] = {"text": [text, *more] if more else text}
         empty: Any = TextClassifier(**how, missing=row_maker.how.missing)
+        empty.label_ = row_maker.how.label
     else:
         form = row_maker.form
         how = {"layer": form.layer, "var": form.var, "match": form.match}

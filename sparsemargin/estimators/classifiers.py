@@ -125,7 +125,7 @@ class Classifier(ClassifierMixin, BaseEstimator, CoefficientMixin, ProbabilityMi
         """
         sparse, form = issparse(X), None
         X = self._check_X(X, reset=before is None)
-        plain = type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biuU"
+        plain = type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biu"
         if not (plain and y.dtype.isnative):
             y = check_sparse(y, "y")
             many = multilabel_targets(y, 0 if before and before.form == "lists" else n_columns)

@@ -29,10 +29,11 @@ import numpy as np
 MODEL_DOCUMENT, CACHE_DOCUMENT = "model.json", "row_cache.json"
 #: Bytes at the beginning of a file from which `begins_with` recognizes an archive.
 HEAD_BYTES = 64
+#: First bytes of a zip archive.
+ZIP_MARK = b"PK\x03\x04"
 
 #: Arrays start at multiples of this many bytes, the size of a cache line, as in npy files.
 ALIGNMENT = 64
-_MAGIC = b"PK\x03\x04"
 # Bytes of a member's header before its name, and bytes that zipfile appends for large members.
 _HEADER, _LARGE = 30, 20
 _PADDING = struct.Struct("<HH")
@@ -56,7 +57,19 @@ class DamagedError(ValueError):
 
 def begins_with(head: bytes, document: str) -> bool:
     """Return whether `head` is the beginning of an archive whose first member is `document`."""
-    return head.startswith(_MAGIC) and head[_HEADER:].startswith(document.encode())
+    return head.startswith(ZIP_MARK) and head[_HEADER:].startswith(document.encode())
+
+
+def zip_members(file: Any) -> list[str]:
+    """Return the names of the members of a zip archive, given by its path or as an open file. The
+    list is empty if the archive is damaged."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            return archive.namelist()
+    except OSError:
+        raise
+    except Exception:  # damage may cause any error of `zipfile`
+        return []
 
 
 def can_hold(dtype: np.dtype) -> bool:

@@ -6,15 +6,15 @@ import os
 from contextlib import closing
 from typing import Any, Literal, get_args
 
-from sparsemargin.files.archive import CACHE_DOCUMENT, MODEL_DOCUMENT, begins_with
+from sparsemargin.files.archive import CACHE_DOCUMENT, MODEL_DOCUMENT, begins_with, zip_members
 from sparsemargin.files.folders import MATRIX_ENDS, STORES
-from sparsemargin.files.sources import Source
+from sparsemargin.files.sources import OLE_MARK, Source
 
 #: Forms of files of texts.
 TextForm = Literal["fasttext", "tsv", "vw", "csv", "jsonl", "parquet"]
 FORMS = get_args(TextForm)
 
-Kind = Literal["svmlight", "cells", "cache", "model", "npz"] | TextForm
+Kind = Literal["svmlight", "cells", "cache", "model", "npz", "office", "zip"] | TextForm
 
 #: Names of the kinds for messages. The forms of texts are their own names.
 KIND_NAMES: dict[Kind, str] = {
@@ -23,6 +23,18 @@ KIND_NAMES: dict[Kind, str] = {
     "cache": "a row cache",
     "model": "a model",
     "npz": "an npz file",
+    "office": "an Excel file or another Office document",
+    "zip": "a zip archive",
+}
+
+# Advice for kinds of files that are not read as rows.
+_ADVICE: dict[Kind, str] = {
+    "cache": "Pass the text that it was made from, with cache={name!r} to read the rows here.",
+    "model": "Pass files of rows or texts.",
+    "npz": "Load it in Python by scipy.sparse.load_npz or numpy.load, and train by "
+    "sparsemargin.fit_csr(X, y).",
+    "office": "Save the table as a .csv file.",
+    "zip": "Unpack it, and pass the files in it.",
 }
 
 #: Mark of a label in the text of fastText.
@@ -33,6 +45,9 @@ FORM_OF: dict[str, TextForm] = {
     ".txt": "fasttext", ".ft": "fasttext", ".tsv": "tsv", ".vw": "vw", ".csv": "csv",
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet",
 }  # fmt: skip
+
+# Members of the zip archives that Excel, LibreOffice and other Office programs write.
+_OFFICE_MEMBERS = frozenset({"[Content_Types].xml", "xl/workbook.xml", "content.xml"})
 
 _HDF5_MARK = b"\x89HDF"
 
@@ -48,10 +63,10 @@ def kind_of(
 ) -> Kind:
     """Return the kind of a source, or of a file that may be on another machine, by its name alone.
 
-    Models, row caches, npz files and HDF5 are recognized by their first bytes; zarr stores, text
-    matrices and the forms of texts by their names. `form` replaces the name. A file
-    named .txt is a file of fastText if its first lines have its labels, or if `texts` is True. All
-    other files are svmlight text.
+    Models, row caches, HDF5 and Office files are recognized by their first bytes, zip archives by
+    their members; zarr stores, text matrices and the forms of texts by their names. `form` replaces
+    the name. A file named .txt is a file of fastText if its first lines have its labels, or if
+    `texts` is True. All other files are svmlight text.
     """
     found: Kind | None = None
     if isinstance(source, Source):
@@ -62,13 +77,23 @@ def kind_of(
         return found
     if form is not None:
         return form
-    root, end = os.path.splitext(name)
-    if end in _COMPRESSED:
-        end = os.path.splitext(root)[1]
-    by_name: Kind = FORM_OF.get(end, "svmlight")
+    by_name: Kind = FORM_OF.get(_suffix_of(name), "svmlight")
     if by_name != "fasttext" or texts:
         return by_name
     return by_name if isinstance(source, Source) and _may_be_fasttext(source) else "svmlight"
+
+
+def _suffix_of(name: str) -> str:
+    root, end = os.path.splitext(name)
+    return os.path.splitext(root)[1] if end in _COMPRESSED else end
+
+
+def names_file(value: object) -> bool:
+    """Return whether a str or a path names an existing file, or ends like a file of texts."""
+    if not isinstance(value, str | os.PathLike):
+        return False
+    name = os.fsdecode(value)
+    return _suffix_of(name) in FORM_OF or os.path.isfile(name)
 
 
 def _kind_by_content(source: Source) -> Kind | None:
@@ -84,7 +109,22 @@ def _kind_by_content(source: Source) -> Kind | None:
         return "cache"
     if begins_with(head, MODEL_DOCUMENT):
         return "model"
-    return "npz" if begins_with(head, "") else None
+    if head.startswith(OLE_MARK):
+        return "office"
+    return _kind_of_zip(zip_members(source.seekable)) if begins_with(head, "") else None
+
+
+def _kind_of_zip(members: list[str]) -> Kind:
+    if members and all(name.endswith(".npy") for name in members):
+        return "npz"
+    return "zip" if _OFFICE_MEMBERS.isdisjoint(members) else "office"
+
+
+def check_readable(name: str, kind: Kind) -> None:
+    """Raise a ValueError if files of a kind are not read as rows or texts."""
+    if kind in _ADVICE:
+        advice = _ADVICE[kind].format(name=name)
+        raise ValueError(f"{name} is {KIND_NAMES[kind]}, and not text. {advice}")
 
 
 def _may_be_fasttext(source: Source) -> bool:

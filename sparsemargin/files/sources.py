@@ -17,7 +17,7 @@ from numbers import Integral
 from typing import Any, BinaryIO
 
 from sparsemargin._engine.svmlight.scan import PADDING
-from sparsemargin.files.archive import HEAD_BYTES
+from sparsemargin.files.archive import HEAD_BYTES, ZIP_MARK
 from sparsemargin.files.compression import CountingReader, DecompressedReader, Utf8Reader, codec_of
 from sparsemargin.files.folders import (
     CACHE_SUFFIX,
@@ -39,6 +39,9 @@ LONGEST_LINE = 1 << 30
 
 _UTF8_MARK = b"\xef\xbb\xbf"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
+#: First bytes of the files of old Office programs, such as .xls.
+OLE_MARK = b"\xd0\xcf\x11\xe0"
 
 # Bytes at the start and at the end of a file by which a change is detected.
 _SAMPLE_BYTES = 1 << 16
@@ -134,8 +137,8 @@ class Source:
         encoding, as `encoding_named` returns it, is converted to UTF-8.
 
         The caller may append buffers that it no longer needs to the list `free`; they are used
-        again. A ValueError reports a damaged archive, a file that became shorter, UTF-16, or a line
-        longer than `LONGEST_LINE`.
+        again. A ValueError reports a damaged archive, a file that became shorter, UTF-16, a zip
+        archive, or a line longer than `LONGEST_LINE`.
         """
         with self.content() as (reader, content):
             text = content if encoding == "utf-8" else Utf8Reader(content, encoding, self.name)
@@ -150,6 +153,11 @@ class Source:
                     raise ValueError(
                         f"{self.name} is UTF-16 text. Pass encoding='utf-16' if it holds texts, or "
                         f"make it UTF-8: iconv -f UTF-16 -t UTF-8 {self.name} > FILE"
+                    )
+                if n_bytes == 0 and buffer.startswith((ZIP_MARK, OLE_MARK)):
+                    raise ValueError(
+                        f"{self.name} is a zip archive or an Office document, such as one of "
+                        "Excel, and not text. Save a table as .csv, or unpack the archive."
                     )
                 stop = filled if at_end else buffer.rfind(b"\n", searched, filled) + 1
                 if stop == 0 and at_end:
@@ -346,9 +354,7 @@ def _source(path: str) -> Source:
             for entry in map(partial(os.path.join, path), ENTRIES):
                 if os.path.isfile(entry):
                     return replace(_source(entry), name=path)
-            raise IsADirectoryError(
-                f"{path} is a directory. Name the files in it: '{os.path.join(path, '*')}'"
-            )
+            raise IsADirectoryError(f"{path} is a directory{_remedy_in(path)}")
         if not stat.S_ISREG(status.st_mode):
             return Source(path, path)
         with io.FileIO(path) as file:
@@ -363,6 +369,15 @@ def _source(path: str) -> Source:
     return Source(
         path, path, size, status.st_mtime_ns, head, ctime_ns=status.st_ctime_ns, beside=beside
     )
+
+
+def _remedy_in(folder: str) -> str:
+    """Return the end of the message about a folder that is not read itself."""
+    for inner in "*", os.path.join("**", "*"):
+        pattern = os.path.join(folder, inner)
+        if any(map(os.path.isfile, glob.iglob(pattern, recursive=True))):
+            return f". Name the files in it: '{pattern}'"
+    return " without files. Name a file, or a folder with parquet files."
 
 
 def whereabouts(path: str) -> str:

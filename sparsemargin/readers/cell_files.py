@@ -282,7 +282,7 @@ def _of_pandas(column: Any) -> tuple[np.ndarray, np.ndarray]:
     except TypeError:
         raise ValueError(
             f"The column {column.name!r} of the AnnData has values that are neither numbers nor "
-            "text. Convert them to text: .astype(str)."
+            "text. Convert them to text: .astype('string')."
         ) from None
     return np.asarray(values.codes), np.asarray(values.categories)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
 from typing import Any
@@ -39,11 +39,10 @@ def batches_of_parquet(source: Source, how: DocumentForm) -> Iterator[Any]:
             raise ValueError(f"{source.name}: parquet files must be given by name. Pass a path.")
         with ParquetFile(opened) as file:
             names, of_path = file.schema_arrow.names, _partition_of(source.name)
-            _check_columns(source.name, [*names, *of_path], how)
+            _check_columns(source.name, names, how, of_path)
             for batch in file.iter_batches(_ROWS_AT_ONCE, columns=how.columns):
-                # If several columns have the same name, the first is read.
                 columns = [
-                    batch.column(batch.schema.names.index(name)) if name in names
+                    batch.column(name) if name in names
                     else repeat(scalar(of_path[name]), len(batch)) for name in how.columns
                 ]  # fmt: skip
                 yield RecordBatch.from_arrays(columns, names=how.columns)
@@ -63,7 +62,7 @@ def batches_of_csv(
     """Yield record batches of the required columns of a csv or tsv file."""
     _check_columns(f"{name}, line 1", layout.names, how)
     with _naming(name, form, layout.n_header_rows):
-        # Columns are identified by their numbers, because several may have the same name. All are
+        # Columns are identified by their numbers, because unused names may be repeated. All are
         # read as text, even if their values look like numbers.
         read = [str(layout.names.index(column)) for column in how.columns]
         # An empty field without quotes is a missing value, as pandas writes it; the empty line of a
@@ -110,10 +109,18 @@ def _with_texts_missing(batch: Any, how: DocumentForm) -> Any:
     return RecordBatch.from_arrays(columns, names=how.columns)
 
 
-def _check_columns(where: str, names: list[str], how: DocumentForm) -> None:
+def _check_columns(
+    where: str, names: list[str], how: DocumentForm, of_path: Mapping[str, Any] | None = None
+) -> None:
+    """Raise a ValueError if a column is missing or repeated. `of_path` are columns that the path of
+    a parquet file gives; None: the columns are those of a header."""
+    if found := how.repeated_in(names):
+        raise ValueError(f"{where}: {found}")
+    all_names = [*names, *(of_path or ())]
     for column in how.columns:
-        if column not in names:
-            raise ValueError(f"{where}: {how.no_column(column, names)}")
+        if column not in all_names:
+            found = how.no_column(column, all_names, in_header=of_path is None)
+            raise ValueError(f"{where}: {found}")
 
 
 @contextmanager

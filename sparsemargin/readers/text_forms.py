@@ -15,7 +15,7 @@ import numpy as np
 from sparsemargin._checks import check_choice, did_you_mean
 from sparsemargin._shown import quoted
 from sparsemargin.files.compression import encoding_named
-from sparsemargin.files.kinds import FORM_OF, FORMS, TextForm, kind_of
+from sparsemargin.files.kinds import FORM_OF, FORMS, TextForm, check_readable, kind_of
 from sparsemargin.files.sources import Source
 from sparsemargin.models.inputs.label_table import word_of
 from sparsemargin.models.inputs.label_values import file_labels, is_missing
@@ -119,7 +119,9 @@ class DocumentForm:
                     )
         check_choice("missing", self.missing, get_args(Missing))
         encoding = encoding_named(self.encoding)
-        form = self.form or kind_of(source, texts=True)
+        kind = kind_of(source, self.form, texts=True)
+        check_readable(source.name, kind)
+        form = self.form or kind
         if form not in FORMS:
             ends = ", ".join(FORM_OF)
             raise ValueError(
@@ -144,17 +146,26 @@ class DocumentForm:
         labels = [self.label] if self.labelled else []
         return list(dict.fromkeys([*self.texts, *labels, *self.keep]))
 
-    def no_column(self, column: str, among: list[str]) -> str:
-        """Return the message for a column that does not exist."""
+    def no_column(self, column: str, among: list[str], *, in_header: bool = False) -> str:
+        """Return the message for a column that does not exist. `in_header` specifies whether the
+        columns are named by the first line."""
         is_label = self.labelled and column == self.label
         argument = "text" if column in self.texts else "label" if is_label else "keep"
         # Quotes make spaces around a name visible.
         names = [each if each.strip() == each != "" else repr(each) for each in among[:20]]
         found = ", ".join(each if len(each) <= 40 else f"{each[:40]}..." for each in names)
+        header = " The first line must name the columns." if in_header else ""
         return (
             f"no column {column!r}, but {found or 'none'}.{did_you_mean(column, among)} Name the "
-            f"right column by {argument}=COLUMN. The first line of a .csv must name its columns."
+            f"right column by {argument}=COLUMN.{header}"
         )
+
+    def repeated_in(self, names: list[str]) -> str:
+        """Return a message if a column that is read occurs several times among `names`, else ""."""
+        twice = next((each for each in self.columns if names.count(each) > 1), None)
+        if twice is None:
+            return ""
+        return f"several columns {twice!r}. Rename all but one of them."
 
     def labels_of(self, value: Any) -> list[str]:
         """Return the labels in the value of a field. Raise a NotALabelError if it is not a
@@ -242,7 +253,7 @@ def layout_of_tsv(text: bytes, how: DocumentForm) -> Layout | None:
     are_names = are_names or (bool(how.keep) and set(how.texts) <= set(names))
     if given.intersection(how.columns) or are_names:
         missing = next(name for name in how.columns if name not in names)
-        raise ValueError(how.no_column(missing, names))
+        raise ValueError(how.no_column(missing, names, in_header=True))
     for n_columns, lines in _QUOTED_LINES.items():
         if (text.startswith(b'"') or b'\t"' in record) and lines.match(text):
             return Layout("\t", [how.label, *how.texts][-n_columns:], 0)

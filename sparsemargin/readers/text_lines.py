@@ -347,6 +347,8 @@ def parse_jsonl(lines: BlockLines, how: DocumentForm) -> Parsed:
                 row,
                 "the line is not a JSON object. jq -c '.[]' writes the objects of a list as lines.",
             )
+        if any(line.count(f'"{name}"') > 1 for name in how.columns):
+            _check_names(line, row, how)
         for name in how.columns:
             is_label = how.labelled and name == how.label
             if name not in record and (is_label or how.missing == "error"):
@@ -360,6 +362,16 @@ def parse_jsonl(lines: BlockLines, how: DocumentForm) -> Parsed:
         return parsed._replace(rows=np.array(rows, int)[parsed.rows], kept=kept)
     except LineError as error:
         raise LineError(rows[error.row], str(error)) from None
+
+
+def _check_names(line: str, row: int, how: DocumentForm) -> None:
+    """Raise a LineError if a JSON object has a name several times, of which `json` uses the
+    last."""
+    objects = list[list[str]]()
+    json.loads(line, object_pairs_hook=lambda pairs: objects.append([name for name, _ in pairs]))
+    # The outermost object is complete last.
+    if found := how.repeated_in(objects[-1]):
+        raise LineError(row, found)
 
 
 def parse_vw(lines: BlockLines, how: DocumentForm) -> Parsed:

@@ -8,6 +8,7 @@ from typing import Any
 
 from sparsemargin import text
 from sparsemargin._checks import check_texts, columns_of_table
+from sparsemargin.files.kinds import names_file
 from sparsemargin.models import ALGORITHMS
 from sparsemargin.models.parameters import declarations
 from sparsemargin.streaming.options import StreamOptions
@@ -42,6 +43,12 @@ def check_arguments(texts: Any, y: Any, params: Mapping[str, Any]) -> None:
     if y is None and in_memory and not isinstance(texts, str):
         raise ValueError(
             f"texts is a {kind}, and y is missing. Pass the labels: fit_text(texts, y)."
+        )
+    if y is not None and names_file(texts):
+        column = y if isinstance(y, str) else "COLUMN"
+        raise ValueError(
+            f"texts={texts!r} names a file, which has the labels. Leave y out: fit_text(PATH, "
+            f"label={column!r})."
         )
     if isinstance(texts, Mapping | Set) or (y is not None and columns is None):
         check_texts("texts", texts)

@@ -73,7 +73,7 @@ class TextInsights:
             DataFrame, and notebooks show the text with its words marked.
         """
         check_is_fitted(self)
-        texts = [text] if isinstance(text, str) else self.texts_of(text)
+        texts = [text] if isinstance(text, str) else self.texts_of(text, "text")
         if len(texts) != 1:
             raise ValueError(f"text must be a single text, got {len(texts)}. Pass one of them.")
         hashed = hasattr(self.vectorizer_, "names_in")

@@ -38,8 +38,7 @@ class SavedEstimator(BaseEstimator):
     def saved_wrapper(self) -> tuple[Any, dict[str, Any]]:
         """Return the fitted pipeline, and the parameters as plain values."""
         check_is_fitted(self)
-        values = self.get_params(deep=False)
-        return self.pipeline_, {name: self._plain(name, value) for name, value in values.items()}
+        return self.pipeline_, self._values_for_file()
 
     @classmethod
     def restored(cls, inner: Any, values: dict[str, Any]) -> Self:
@@ -62,21 +61,22 @@ class SavedEstimator(BaseEstimator):
         """Raise a ValueError if a parameter that predictions use is invalid, or if `first` is no
         first step of such a pipeline."""
 
-    @classmethod
-    def parts_for_file(cls, first: Any, learner: Learner, **settings: Any) -> dict[str, Any]:
+    def parts_for_file(self, first: Any, learner: Learner) -> dict[str, Any]:
         """Return the arguments with which `write_model` saves a fitted first step and a learner as
-        an estimator with these parameters."""
-        model = cls(**settings)
-        values = {
-            name: model._plain(name, value) for name, value in model.get_params(deep=False).items()
-        }
-        steps = [(cls._first, first), ("classifier", learner)]
-        return {"steps": steps, "wrappers": [{"class": cls.__name__, "values": values}]}
+        an estimator with the parameters of this one."""
+        steps = [(self._first, first), ("classifier", learner)]
+        wrapper = {"class": type(self).__name__, "values": self._values_for_file()}
+        return {"steps": steps, "wrappers": [wrapper]}
 
     def keep(self, first: Any, classifier: Any) -> Self:
         """Set the fitted steps."""
         self.pipeline_ = Pipeline([(self._first, first), ("classifier", classifier)])
         return self
+
+    def _values_for_file(self) -> dict[str, Any]:
+        """Return the values that a model file holds beside the pipeline: the parameters."""
+        values = self.get_params(deep=False)
+        return {name: self._plain(name, value) for name, value in values.items()}
 
     def _plain(self, name: str, value: Any) -> Any:
         """Return the value of a parameter in the form that a model file holds."""

@@ -12,9 +12,11 @@ from numbers import Number
 from typing import Any, get_args
 
 import numpy as np
+from sklearn.utils import _safe_indexing
 
 from sparsemargin._checks import check_choice, check_texts, columns_of_table, did_you_mean
 from sparsemargin._engine.messages import warn_user
+from sparsemargin.files.kinds import names_file
 from sparsemargin.models.inputs.label_values import is_missing
 from sparsemargin.readers.text_forms import Missing, fill_missing
 
@@ -35,7 +37,7 @@ def column_of(table: Any, name: str, argument: str) -> Any:
     argument : str
         The argument that gives `name`, for error messages.
     """
-    columns = columns_of_table(table) or []
+    columns = _columns_of(table) or []
     if name not in columns:
         raise ValueError(
             f"{argument}={name!r} is not a column.{did_you_mean(name, columns)} "
@@ -50,8 +52,19 @@ def column_of(table: Any, name: str, argument: str) -> Any:
     except KeyError:
         raise ValueError(
             f"The name of column {name!r} is not a str. Rename the columns, with pandas by "
-            "df.columns = df.columns.astype(str)."
+            "df.columns = df.columns.map(str)."
         ) from None
+
+
+def _columns_of(table: Any) -> list[str] | None:
+    """Return the column names of a table, or None for other objects. Raise a ValueError for names
+    of several levels."""
+    if hasattr(getattr(table, "columns", None), "levels"):
+        raise ValueError(
+            "The names of the columns have several levels. Join the levels: "
+            "df.columns = ['_'.join(map(str, each)) for each in df.columns]."
+        )
+    return columns_of_table(table)
 
 
 def labels_in(table: Any, y: Any, kept: np.ndarray | None = None) -> Any:
@@ -63,19 +76,20 @@ def labels_in(table: Any, y: Any, kept: np.ndarray | None = None) -> Any:
     """
     if not isinstance(y, str):
         return list(y) if isinstance(y, Iterator) else y
-    if columns_of_table(table) is None:
+    if _columns_of(table) is None:
         raise ValueError(
             f"y={y!r} names a column, but X is not a table. Pass the labels, one for each text, or "
             "pass the table and text=COLUMN."
         )
     labels = as_list(column_of(table, y, "y"))
     rows = range(len(labels)) if kept is None else np.flatnonzero(kept).tolist()
-    at = next((i for i in rows if is_missing(labels[i])), None)
-    if at is not None:
-        raise ValueError(
-            f"Row {at} of column {y!r} has no label. Leave such rows out, with pandas by "
-            f"df.dropna(subset=[{y!r}])."
-        )
+    for at in rows:
+        is_empty = isinstance(labels[at], str) and labels[at] == ""
+        if is_empty or is_missing(labels[at]):
+            way = f"df[df[{y!r}] != '']" if is_empty else f"df.dropna(subset=[{y!r}])"
+            raise ValueError(
+                f"Row {at} of column {y!r} has no label. Leave such rows out, with pandas by {way}."
+            )
     return [int(each) if isinstance(each, float) and each.is_integer() else each for each in labels]
 
 
@@ -85,7 +99,7 @@ def _shown(columns: list[str]) -> str:
 
 def texts_in(
     X: Any, text: str | Sequence[str] | None, missing: Missing, *, label: Any = None,
-    warn: bool = False,
+    warn: bool = False, argument: str = "X",
 ) -> tuple[list[str], np.ndarray | None]:  # fmt: skip
     """Return the texts of `X`, and the rows to keep.
 
@@ -100,6 +114,8 @@ def texts_in(
         A column that is not text, if it is a str.
     warn : bool
         Whether to warn once about other columns, which are not used.
+    argument : str
+        The argument that gives `X`, for error messages.
 
     Returns
     -------
@@ -109,15 +125,15 @@ def texts_in(
         None: all rows are kept.
     """
     check_choice("missing", missing, get_args(Missing))
-    columns = columns_of_table(X)
+    columns = _columns_of(X)
     if columns is None:
-        _check_collection(X, text)
+        _check_collection(argument, X, text)
         return _of_collection(as_list(X), missing)
     names = columns_named(text)
     if not names:
         raise ValueError(
-            "X is a table, and text does not name the column with the texts. Pass text=COLUMN, or "
-            f"several: text=[COLUMN, COLUMN]. The columns are {_shown(columns)}."
+            f"{argument} is a table, and text does not name the column with the texts. Pass "
+            f"text=COLUMN, or several: text=[COLUMN, COLUMN]. The columns are {_shown(columns)}."
         )
     if label in names:
         raise ValueError(f"y and text name the same column {label!r}. Name two different columns.")
@@ -130,6 +146,28 @@ def texts_in(
     values, kept = fill_missing(values, missing)
     texts = values[0] if len(values) == 1 else list(map("\n".join, zip(*values, strict=True)))
     return texts, kept
+
+
+def training_set(
+    X: Any, y: Any, sample_weight: Any, text: str | Sequence[str] | None, missing: Missing
+) -> tuple[list[str], Any, Any]:
+    """Return the texts, labels and weights of training rows, without those that are left out. The
+    arguments are those of `TextClassifier`."""
+    label = y if isinstance(y, str) else getattr(y, "name", None)
+    texts, kept = texts_in(X, text, missing, label=label, warn=True)
+    y = labels_in(X, y, kept)
+    if not len(texts):
+        raise ValueError("X has no texts. Pass at least one.")
+    check_lengths(texts, y=y, sample_weight=sample_weight)
+    if kept is None:
+        return texts, y, sample_weight
+    if not kept.any():
+        raise ValueError("All texts are missing. Pass at least one row with a text.")
+    rows = np.flatnonzero(kept)
+    return (
+        [texts[i] for i in rows], _safe_indexing(y, rows),
+        None if sample_weight is None else _safe_indexing(sample_weight, rows),
+    )  # fmt: skip
 
 
 def check_lengths(texts: list[Any], **others: Any) -> None:
@@ -156,7 +194,7 @@ def columns_named(text: str | Sequence[str] | None) -> list[str]:
     if not all(isinstance(name, str) for name in names):
         raise ValueError(
             f"text must be the name of a column, or a list of names, got {text!r}. If the names of "
-            "columns are numbers, rename the columns: df.columns = df.columns.astype(str)."
+            "columns are numbers, rename the columns: df.columns = df.columns.map(str)."
         )
     if len(set(names)) < len(names):
         raise ValueError(f"text={names} names a column several times. Name each column once.")
@@ -168,13 +206,21 @@ def as_list(values: Any) -> list[Any]:
     return list(values.to_pylist() if hasattr(values, "to_pylist") else values)
 
 
-def _check_collection(X: Any, text: Any) -> None:
+def _check_collection(argument: str, X: Any, text: Any) -> None:
     """Raise a ValueError if `X` is not a table, and not a collection of texts."""
-    check_texts("X", X)
+    if names_file(X):
+        raise ValueError(
+            f"{argument}={X!r} names a file, and is not a list of texts or a table. Read the file, "
+            "such as by pandas.read_csv. Or train by fit_text(PATH, label=COLUMN), and predict by "
+            "the command sparsemargin predict MODEL PATH."
+        )
+    check_texts(argument, X)
     names = columns_named(text)
     index: Any = getattr(X, "index", None)
     if names and hasattr(index, "tolist") and all(name in index for name in names):
-        raise ValueError("X is one row of a table. Pass a table of one row: df.loc[[label]].")
+        raise ValueError(
+            f"{argument} is one row of a table. Pass a table of one row: df.loc[[label]]."
+        )
 
 
 def _of_collection(
@@ -193,7 +239,8 @@ def _of_collection(
             )
         if isinstance(value, Number) and not is_missing(value):
             raise ValueError(
-                f"texts[{i}] is {value!r}, and not a text. Convert the numbers: list(map(str, X))."
+                f"texts[{i}] is {value!r}, and not a text. Convert the numbers: "
+                "pandas.Series(X, dtype=object).astype('string')."
             )
     [texts], kept = fill_missing([texts], missing)
     return texts, kept
@@ -210,7 +257,7 @@ def _check_column(name: str, values: list[Any], missing: Missing) -> None:
         elif not isinstance(value, str):
             raise ValueError(
                 f"Row {row} of column {name!r} is {value!r}, and not a text. Pass another column, "
-                f"or convert it, with pandas by df[{name!r}].astype(str)."
+                f"or convert it, with pandas by df[{name!r}].astype('string')."
             )
 
 

@@ -7,7 +7,6 @@ from typing import Any, Self, get_args
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
-from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -28,7 +27,7 @@ from sparsemargin.streaming.report import ProgressLines
 from sparsemargin.streaming.text_arguments import CLASSIFIER_ARGUMENTS
 from sparsemargin.tasks.insights import TextInsights, name_columns
 from sparsemargin.tasks.saved import SavedEstimator, has_probabilities
-from sparsemargin.tasks.tables import check_lengths, columns_named, labels_in, texts_in
+from sparsemargin.tasks.tables import columns_named, labels_in, texts_in, training_set
 from sparsemargin.text.analysis import sizes_of
 from sparsemargin.text.defaults import (
     default_hashing,
@@ -93,6 +92,8 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
     vectorizer_ : vectorizer
     classifier_ : classifier
     classes_ : ndarray of shape (n_classes,)
+    label_ : str or None
+        Column of the training labels, which commands read by default. None: they had no name.
 
     See Also
     --------
@@ -109,6 +110,7 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
     """
 
     _first = "vectorizer"
+    label_: str | None = None
 
     vectorizer_ = property(lambda self: self.pipeline_.steps[0][1], doc="The fitted vectorizer.")
 
@@ -161,13 +163,15 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
             If a parameter or an argument is invalid, a text is missing, or a table is given without
             `text`. The message names the columns or the row. The model is then unchanged.
         """
-        texts, y, sample_weight = self._training_texts(X, y, sample_weight)
+        label = y if isinstance(y, str) else None
+        texts, y, sample_weight = training_set(X, y, sample_weight, self.text, self.missing)
         vectorizer = self._vectorizer_for(texts)
         rows = vectorizer.fit_transform(texts)
         classifier = fit_rows(
             rows, y, self.algo, sample_weight, self._classifier_params(),
             of_texts=has_default_terms(vectorizer), norm=norm_of_own_terms(vectorizer),
         )  # fmt: skip
+        self.label_ = label
         return self._keep_named(vectorizer, classifier, texts)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -194,7 +198,8 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
             As for `fit`, or if a label is new and features are not hashed, or the features of an
             unfitted model need all texts at once.
         """
-        texts, y, sample_weight = self._training_texts(X, y, sample_weight)
+        label = y if isinstance(y, str) else self.label_
+        texts, y, sample_weight = training_set(X, y, sample_weight, self.text, self.missing)
         if hasattr(self, "pipeline_"):
             rows, before = self.vectorizer_.transform(texts), self.classifier_.fitted
             had_probabilities = before.tells_probabilities
@@ -205,6 +210,7 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
                 if self.classifier_.fitted.classes is not before.classes:
                     self.classifier_.restore(before)
                 raise
+            self.label_ = label
             after = self.classifier_.fitted
             if had_probabilities and not after.tells_probabilities:
                 warn_user(after.why_no_probabilities(type(self).__name__))
@@ -222,10 +228,11 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
         learner, params = find_algorithm(self.algo, self._classifier_params())
         classifier = CLASSIFIERS[learner.classifier](**params)
         classifier.partial_fit(vectorizer.transform(texts), y, classes, sample_weight)
+        self.label_ = label
         return self._keep_named(vectorizer, classifier, texts)
 
     def fit_files(
-        self, paths: Any, *, format: Any = None, label: str = "label", encoding: str = "utf-8",
+        self, paths: Any, *, format: Any = None, label: str | None = None, encoding: str = "utf-8",
         **options: Any,
     ) -> Self:  # fmt: skip
         """Fit to files of texts and labels, which are read block by block.
@@ -239,8 +246,9 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
             As for `fit_text`.
         format : {"fasttext", "tsv", "vw", "csv", "jsonl", "parquet"}, default=None
             Format of the files. None: it follows from the extension of each file.
-        label : str, default="label"
-            Column of tables with the label. The column of the text is `text`, "text" by default.
+        label : str, default=None
+            Column of tables with the label. None: that of `init_model`, or "label". The column of
+            the text is `text`, "text" by default.
         encoding : str, default="utf-8"
             Encoding of the files, as for `fit_text`.
         **options
@@ -261,8 +269,9 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
             If a file is a table and pyarrow is not installed.
         """
         columns = tuple(columns_named(self.text)) or ("text",)
-        form = DocumentForm(format, columns, label, missing=self.missing, encoding=encoding)
         before, first = parts_of(options.get("init_model"))
+        label = label or getattr(options.get("init_model"), "label_", None) or "label"
+        form = DocumentForm(format, columns, label, missing=self.missing, encoding=encoding)
         vectorizer = self._named_vectorizer()
         if before is not None:
             options["init_model"] = first
@@ -289,6 +298,7 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
             if options.get("resume"):
                 raise
             raise FileNotFoundError(f"{error} Texts in memory need y, their labels.") from None
+        self.label_ = label
         return self.keep(vectorizer, as_classifier(learner))
 
     def predict(self, X: Any) -> Any:
@@ -329,6 +339,17 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
         """Return the labels: those of a column of the table if `y` is its name, otherwise `y`."""
         return labels_in(X, y)
 
+    def _values_for_file(self) -> dict[str, Any]:
+        return {**super()._values_for_file(), "label": self.label_}
+
+    @classmethod
+    def restored(cls, inner: Any, values: dict[str, Any]) -> Self:
+        label = values.get("label")
+        require(isinstance(label, str | None), f"the label of a {cls.__name__} is no column")
+        model = super().restored(inner, {name: values[name] for name in values.keys() - {"label"}})
+        model.label_ = label
+        return model
+
     def check_restored(self, first: Any) -> None:
         columns_named(self.text)
         require(hasattr(first, "transform"), "a TextClassifier has no vectorizer")
@@ -357,31 +378,13 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
             name_columns(vectorizer, texts)
         return self.keep(vectorizer, classifier)
 
-    def texts_of(self, X: Any) -> Any:
-        """Return the texts of `X` for a prediction."""
-        return texts_in(X, self.text, self.missing)[0]
+    def texts_of(self, X: Any, argument: str = "X") -> Any:
+        """Return the texts of `X` for a prediction. Errors name the argument."""
+        return texts_in(X, self.text, self.missing, argument=argument)[0]
 
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self)
         return self.vectorizer_.transform(self.texts_of(X))
-
-    def _training_texts(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
-        """Return the texts, labels and weights without the rows that are left out."""
-        label = y if isinstance(y, str) else getattr(y, "name", None)
-        texts, kept = texts_in(X, self.text, self.missing, label=label, warn=True)
-        y = labels_in(X, y, kept)
-        if not len(texts):
-            raise ValueError("X has no texts. Pass at least one.")
-        check_lengths(texts, y=y, sample_weight=sample_weight)
-        if kept is None:
-            return texts, y, sample_weight
-        if not kept.any():
-            raise ValueError("All texts are missing. Pass at least one row with a text.")
-        rows = np.flatnonzero(kept)
-        return (
-            [texts[i] for i in rows], _safe_indexing(y, rows),
-            None if sample_weight is None else _safe_indexing(sample_weight, rows),
-        )  # fmt: skip
 
     def _take_new_classes(self, y: Any, classes: Any) -> Any:
         """Add the classes that the model does not know yet. Return the argument `classes` for

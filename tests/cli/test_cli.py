@@ -144,11 +144,11 @@ def test_sizes_with_units_are_parsed():
     ("inspect empty.svm", "is not a model file"),
     ("predict table.csv test.svm", "not a model file. save_model and sparsemargin train write"),
     ("predict a.model table.csv", "looks like comma-separated values"),
-    ("predict a.model a.model", "a.model is a model, not svmlight text"),
-    ("evaluate a.model x.npz", "x.npz is an npz file, not svmlight text. Train on it in Python: "
-     "sparsemargin.fit_csr(scipy.sparse.load_npz('x.npz'), y)"),
-    ("info x.npz", "x.npz is an npz file. Read it with numpy.load."),
-    ("train x.smcache -o m", "is a row cache, not svmlight text. Pass the text that it was "
+    ("predict a.model a.model", "a.model is a model, and not text. Pass files of rows or texts."),
+    ("evaluate a.model x.npz", "x.npz is an npz file, and not text. Load it in Python by "
+     "scipy.sparse.load_npz or numpy.load, and train by sparsemargin.fit_csr(X, y)."),
+    ("info x.npz", "x.npz is an npz file, and not text. Load it in Python by"),
+    ("train x.smcache -o m", "is a row cache, and not text. Pass the text that it was "
      "made from, with --cache x.smcache to read the rows here."),
 ])  # fmt: skip
 def test_unusable_files_are_reported_in_one_line(folder, command, words):

@@ -49,7 +49,9 @@ def test_files_are_found_by_name_list_and_pattern(tmp_path):
         ("no/train.svm", FileNotFoundError, "no/train.svm.*There is no folder.*/no either"),
         ("*.txt", FileNotFoundError, r"\*.txt: no file matches"),
         ("link", FileNotFoundError, "link: no such file.*a link to a file that is gone"),
-        ("folder", IsADirectoryError, r"folder is a directory.*folder/\*"),
+        ("folder", IsADirectoryError, r"folder is a directory. Name the files in it: 'folder/\*'$"),
+        ("deep", IsADirectoryError, r"deep is a directory. Name the files in it: 'deep/\*\*/\*'$"),
+        ("empty", IsADirectoryError, r"empty is a directory without files. Name a file, or a fold"),
         ([], ValueError, "empty list"),
         ("", ValueError, "paths must be a path.*''"),
         ([None], ValueError, "paths must be a path.*None"),
@@ -60,7 +62,10 @@ def test_files_are_found_by_name_list_and_pattern(tmp_path):
 def test_missing_files_are_named_with_suggestions(tmp_path, monkeypatch, paths, error, words):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "train.svm").write_bytes(TEXT)
-    (tmp_path / "folder").mkdir()
+    for folder, files in ("empty/inner", []), ("folder", ["a.svm"]), ("deep/inner", ["a.svm"]):
+        (tmp_path / folder).mkdir(parents=True)
+        for name in files:
+            (tmp_path / folder / name).write_bytes(TEXT)
     (tmp_path / "link").symlink_to("gone")
     with pytest.raises(error, match=words):
         open_sources(paths)

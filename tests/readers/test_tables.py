@@ -388,3 +388,66 @@ def test_files_with_different_schemas_or_no_rows_are_combined():
     parquet.write_table(pa.table({"text": TEXTS}), "d.parquet")
     with pytest.raises(ValueError, match=r"d\.parquet: no column 'label', but text"):
         train(["a.parquet", "d.parquet"])
+
+
+REPEATED = [("ww", "xx yy", "zz", "sea"), ("vv", "yy", "uu", "land")] * 20
+
+
+def write(path, rows):
+    Path(path).write_text("".join(f"{row}\n" for row in rows))
+
+
+def table_of(names, end):
+    """Write rows with these names of columns, of which some may be equal, to a file."""
+    path = f"repeated.{end}"
+    if end == "parquet":
+        columns = list(map(pa.array, zip(*REPEATED, strict=True)))
+        parquet.write_table(pa.Table.from_arrays(columns, names), path)
+    elif end == "jsonl":
+        rows = (zip(names, row, strict=True) for row in REPEATED)
+        members = (", ".join(f'"{name}": "{value}"' for name, value in row) for row in rows)
+        write(path, [f"{{{each}}}" for each in members])
+    else:
+        write(path, map({"csv": ",", "tsv": "\t"}[end].join, [names, *REPEATED]))
+    return path
+
+
+@pytest.mark.parametrize("end", ["csv", "tsv", "jsonl", "parquet"])
+def test_repeated_columns_are_refused_if_they_are_read(end):
+    for names in ["text", "a", "text", "label"], ["label", "text", "a", "label"]:
+        with pytest.raises(
+            ValueError, match=r"several columns '(text|label)'\. Rename all but one"
+        ):
+            train(table_of(names, end))
+    train(table_of(["a", "text", "a", "label"], end))
+    with pytest.raises(ValueError, match=r"several columns 'a'\. Rename all but one"):
+        train("repeated." + end, text=["text", "a"])
+
+
+def test_names_in_inner_objects_are_not_columns():
+    row = '{"a": {"text": "x", "b": [{"text": "y"}]}, "text": "TEXT", "label": "LABEL"}'
+    rows = [row.replace("LABEL", label).replace("TEXT", text) for _, text, _, label in REPEATED]
+    write("inner.jsonl", rows)
+    assert train("inner.jsonl").classes_.tolist() == ["land", "sea"]
+
+
+@pytest.mark.parametrize("end", ["csv", "tsv", "jsonl", "parquet"])
+def test_only_messages_about_headers_mention_the_first_line(end):
+    with pytest.raises(ValueError, match="no column 'label'") as error:
+        train(table_of(["a", "text", "b", "Label"], end))
+    ends = str(error.value).endswith(" The first line must name the columns.")
+    assert ends == (end in ("csv", "tsv"))
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv", "jsonl", "lines.tsv"])
+def test_text_that_looks_like_a_date_is_a_label(form):
+    dates = ["2026-01-01 10:00:00", "2026-01-02"]
+    rows = [(f"{text} {i}", dates[i % 2]) for i, text in enumerate(["x y", "y z"] * 20)]
+    if form == "jsonl":
+        made = [f'{{"text": "{text}", "label": "{date}"}}' for text, date in rows]
+    elif form == "lines.tsv":
+        made = [f"{date}\t{text}" for text, date in rows]
+    else:
+        made = list(map({"csv": ",", "tsv": "\t"}[form].join, [("text", "label"), *rows]))
+    write(f"dates.{form}", made)
+    assert train(f"dates.{form}").classes_.tolist() == dates

@@ -379,7 +379,7 @@ def test_new_classes_in_files(first, monkeypatch):
     np.testing.assert_array_equal(once.decision_function(texts), expected.decision_function(texts))
     with pytest.raises(ValueError, match=r"more.tsv, line .*label e is none.*all classes of"):
         fit_text(path, init_model=model, classes=[*"abcd"])
-    with pytest.raises(ValueError, match=r"of the model are .*Pass all classes of the model and the"):
+    with pytest.raises(ValueError, match=r"model are .*Pass all classes of the model and the"):
         fit_text(path, init_model=model, classes=[*"bcde"])
     # Files of one class, and with other spellings of known labels.
     assert fit_text(in_file(["a text"], ["z"]), init_model=model).classes_.tolist() == [*first, "z"]
@@ -616,11 +616,11 @@ def test_one_row_of_a_table_is_not_a_collection_of_texts():
 
 
 def test_values_that_are_not_texts_are_named(model):
-    with pytest.raises(ValueError, match=r"Row 0 of column 'id' is 0.*astype\(str\)"):
+    with pytest.raises(ValueError, match=r"Row 0 of column 'id' is 0.*astype\('string'\)"):
         made(text="id").fit(TABLE, "queue")
     with pytest.raises(ValueError, match=r"texts\[0\] is a dict. Pass a table, pandas.DataFrame"):
         model.predict([{"body": "a text"}])
-    with pytest.raises(ValueError, match=r"Rename the columns.*astype\(str\)"):
+    with pytest.raises(ValueError, match=r"Rename the columns.*df.columns.map\(str\)"):
         made(text="0").fit(pd.DataFrame({0: BODIES}), QUEUES)
     with pytest.raises(ValueError, match="text must be the name of a column"):
         made(text=3).fit(TABLE, QUEUES)
@@ -673,7 +673,7 @@ def test_remedies_for_rows_in_other_forms(model):
         made().fit(TfidfVectorizer().fit_transform(BOTH), QUEUES)
     with pytest.raises(ValueError, match=r"texts\[1\] is 5, and not a text. Convert the numbers"):
         made().fit(["a text", 5], ["a", "b"])
-    with pytest.raises(ValueError, match=r"df.columns = df.columns.astype\(str\)"):
+    with pytest.raises(ValueError, match=r"df.columns = df.columns.map\(str\)"):
         made(text=[0, 1]).fit(TABLE.T.reset_index(drop=True).T, QUEUES)
     with pytest.raises(ValueError, match="X has no texts"):
         made().fit([], [])
@@ -730,3 +730,140 @@ def test_new_classes_of_numbers_and_without_an_intercept():
     without = made(features="hashed", params={"fit_intercept": False}).fit(BODIES, QUEUES)
     with pytest.raises(ValueError, match="with an intercept"):
         without.partial_fit(["something else"], ["other"])
+
+
+# ------------------------------------------------------------------------- the label's column
+
+
+def train_by_command(path):
+    run("train", path, "--text", "subject", "--text", "body", "--label", "queue", "-o", "a.model")
+
+
+def train_by_fit_text(path):
+    save_model(fit_text(path, text=["subject", "body"], label="queue"), "a.model")
+
+
+def train_in_memory(path):
+    save_model(made(text=["subject", "body"], features="hashed").fit(TABLE, "queue"), "a.model")
+
+
+def train_in_batches(path):
+    fitted = made(text=["subject", "body"], features="hashed")
+    fitted.partial_fit(TABLE, TABLE["queue"], classes=["ham", "spam"]).partial_fit(TABLE, "queue")
+    save_model(fitted, "a.model")
+
+
+def train_a_rejector(path):
+    fitted = made(text=["subject", "body"], features="hashed")
+    save_model(Rejector(fitted).fit(TABLE, "queue"), "a.model")
+
+
+@pytest.mark.parametrize(
+    "train",
+    [train_by_command, train_by_fit_text, train_in_memory, train_in_batches, train_a_rejector],
+)
+@pytest.mark.filterwarnings("ignore:Only the text")
+def test_models_remember_the_column_of_the_labels(train):
+    TABLE.to_csv("test.csv", index=False)
+    train("test.csv")
+    with open("queue", "w") as file:  # it is not read in place of the column
+        file.write("no table")
+    assert json.loads(run("evaluate", "a.model", "test.csv", "--json").stdout)["accuracy"] == 1
+    run("train", "test.csv", "--init", "a.model", "-o", "b.model")
+    further = load_model("b.model")
+    assert further.label_ == "queue"
+    assert fit_text("test.csv", init_model=further).label_ == "queue"
+    error = run("evaluate", "b.model", "test.csv", "--label", "no", code=1).stderr
+    assert "no column 'no'" in error
+
+
+@pytest.mark.filterwarnings("ignore:Only the text")
+def test_labels_without_a_name_are_not_remembered(model):
+    assert model.label_ is None
+    assert made(text="body").fit(TABLE, "queue").fit(TABLE, QUEUES).label_ is None
+    save_model(model, "a.model")
+    assert load_model("a.model").label_ is None
+
+
+# --------------------------------------------------------------------------------- remedies
+
+
+@pytest.mark.parametrize("gap", [None, np.nan, pd.NA], ids=repr)
+def test_remedies_for_numbers_among_texts_keep_missing_values(gap):
+    values = [5, gap, *BODIES[2:]]
+    table = pd.DataFrame({"body": pd.Series(values, dtype=object), "queue": QUEUES})
+    with pytest.raises(ValueError, match=r"by df\['body'\].astype\('string'\)\.$"):
+        made(text="body", missing="empty").fit(table, "queue")
+    table["body"] = table["body"].astype("string")
+    with pytest.raises(ValueError, match="Row 1 of column 'body' is <NA>"):
+        made(text="body").fit(table, "queue")
+    expected = made().fit(["5", "", *BODIES[2:]], QUEUES).decision_function(BODIES)
+    fitted = made(text="body", missing="empty").fit(table, "queue")
+    np.testing.assert_array_equal(fitted.decision_function(BODIES), expected)
+    with pytest.raises(ValueError, match=r"pandas.Series\(X, dtype=object\).astype\('string'\)"):
+        made(missing="empty").fit(values, QUEUES)
+    texts = pd.Series(values, dtype=object).astype("string")
+    fitted = made(missing="empty").fit(texts, QUEUES)
+    np.testing.assert_array_equal(fitted.decision_function(BODIES), expected)
+
+
+@pytest.mark.filterwarnings("ignore:Only the text")
+def test_names_of_several_levels_are_refused_with_a_remedy(model):
+    table = pd.concat({"t": TABLE}, axis=1)
+    calls = [
+        lambda: made(text="subject").fit(table, "queue"),
+        lambda: made(text=[("t", "subject")]).fit(table, ("t", "queue")),
+        lambda: made().fit(table, QUEUES),
+        lambda: model.most_confident_errors(table, "queue"),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match="several levels") as error:
+            call()
+    df = table.copy()
+    exec(str(error.value).split("levels: ")[1].removesuffix("."), {}, {"df": df})
+    assert made(text="t_subject").fit(df, "t_queue").predict(df).tolist() == QUEUES
+    df.columns = range(4)
+    with pytest.raises(ValueError, match="Rename") as error:
+        made(text="1").fit(df, "3")
+    exec(str(error.value).split("pandas by ")[1].removesuffix("."), {}, {"df": df})
+    assert made(text="1").fit(df, "3").predict(df).tolist() == QUEUES
+
+
+@pytest.mark.filterwarnings("ignore:Only the text")
+def test_empty_labels_are_refused_as_missing_ones():
+    labels = ["", *QUEUES[1:]]
+    table = TABLE.assign(queue=labels)
+    with pytest.raises(ValueError, match=r"Row 0 of .* no label.* by df\[df\['queue'\] != ''\]"):
+        made(text="body").fit(table, "queue")
+    kept = table[table["queue"] != ""]
+    assert made(text="body").fit(kept, "queue").classes_.tolist() == ["ham", "spam"]
+    for y in labels, np.array(labels), np.array(labels, dtype=object), table["queue"]:
+        with pytest.raises(ValueError, match=r"y\[0\] is '': this row has no label.* != ''"):
+            made().fit(BODIES, y)
+        keep = np.array(y, dtype=object) != ""
+        fitted = made().fit(np.asarray(BODIES)[keep], np.asarray(y)[keep])
+        assert fitted.classes_.tolist() == ["ham", "spam"]
+    for form in "csv", "jsonl", "parquet":
+        with pytest.raises(ValueError, match=r"row 1: 'queue' is empty|line 1: 'queue' is empty"):
+            fit_text(written(form, table), text="body", label="queue")
+
+
+def test_a_path_in_place_of_texts_is_recognised(model):
+    with open("notes", "w") as file:
+        file.write("spam\n")
+    for path in "no.csv", "no.tsv.gz", "notes", Path("notes"):
+        for call in made().fit, model.score, model.most_confident_errors:
+            with pytest.raises(ValueError, match=r"names a file.*fit_text\(PATH.*predict MODEL"):
+                call(path, QUEUES)
+        with pytest.raises(ValueError, match=r"names a file.*fit_text\(PATH.*predict MODEL"):
+            model.predict(path)
+        with pytest.raises(ValueError, match=r"Leave y out: fit_text\(PATH, label='queue'\)"):
+            fit_text(path, "queue")
+    with pytest.raises(ValueError, match=r"Pass a list of texts: X=\[text\]"):
+        model.predict("cheap pills")
+
+
+@pytest.mark.parametrize("wrong", [None, 5, {"body": "a"}, {"a"}, np.zeros((2, 2)), TABLE])
+def test_explain_names_its_argument(model, wrong):
+    with pytest.raises((TypeError, ValueError), match=r"^text (is|must)"):
+        model.explain(wrong)

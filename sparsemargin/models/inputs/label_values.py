@@ -33,11 +33,14 @@ _LONGEST_SHOWN = 40
 # Types whose values `numpy.array` converts to labels without loss.
 _PLAIN_TYPES = {str, bool, int, float}
 
-#: End of the messages about rows in memory without a label.
-DROP_ROWS = (
-    "Leave rows without one out of X and y: keep = pandas.notna(numpy.array(y, dtype=object)), "
-    "then X[keep] (numpy.asarray(X)[keep] if X is a list) and numpy.asarray(y)[keep]."
+# End of the messages about rows in memory without a label.
+_DROP_ROWS = (
+    "Leave rows without one out of X and y: keep = {}, then X[keep] (numpy.asarray(X)[keep] if X "
+    "is a list) and numpy.asarray(y)[keep]."
 )
+#: The same for missing values.
+DROP_ROWS = _DROP_ROWS.format("pandas.notna(numpy.array(y, dtype=object))")
+_DROP_EMPTY = _DROP_ROWS.format("numpy.array(y, dtype=object) != ''")
 
 #: Message for an empty label field of a file.
 NO_LABEL = "{!r} is empty: this row has no label. Give it one, or drop the row."
@@ -69,9 +72,9 @@ def is_missing(value: Any) -> bool:
 def plain_label(value: Any) -> str | bool | int | float:
     """Return a label as Python's own str, bool, int or float, or raise a NotALabelError.
 
-    A label is a str, UTF-8 bytes, a bool, an integer, a finite float, or a whole Decimal or
-    Fraction, of Python or NumPy, including subclasses such as members of ``(str, Enum)``; or a
-    pyarrow scalar with such a value.
+    A label is a str or UTF-8 bytes that are not empty, a bool, an integer, a finite float, or a
+    whole Decimal or Fraction, of Python or NumPy, including subclasses such as members of
+    ``(str, Enum)``; or a pyarrow scalar with such a value.
     """
     if hasattr(value, "as_py"):
         value = value.as_py()
@@ -80,17 +83,18 @@ def plain_label(value: Any) -> str | bool | int | float:
     if is_missing(value):
         raise NotALabelError("is missing", missing=True)
     if isinstance(value, str):
-        return _checked_text(str.__str__(value))
+        return _checked_label(str.__str__(value))
     if isinstance(value, bytes):
         try:
-            return _checked_text(value.decode())
+            return _checked_label(value.decode())
         except UnicodeDecodeError:
             raise NotALabelError("is bytes that are not UTF-8. Decode the labels first") from None
     if isinstance(value, bool | np.bool_):
         return bool(value)
     if isinstance(value, _DATES) or type(value).__name__ in ("Period", "Interval"):
         raise NotALabelError(
-            "is a date, a time or an interval. Make text of the labels: str(label)"
+            "is a date, a time or an interval. Make text of the labels: str(label), with pandas "
+            ".astype('string')"
         )
     if isinstance(value, Integral):
         return int(value)
@@ -111,6 +115,12 @@ def _whole(value: Any) -> int:
     if value != int(value):
         raise NotALabelError("is a measurement, not a class. Give the class a word")
     return int(value)
+
+
+def _checked_label(text: str) -> str:
+    if not text:
+        raise NotALabelError("is empty", missing=True)
+    return _checked_text(text)
 
 
 def _checked_text(text: str) -> str:
@@ -172,7 +182,7 @@ def label_array(values: Any, place: Any = "y[{}]".format) -> np.ndarray:
         values = values.tolist()
     values, types = list(values), set(map(type, values))
     is_mixed = len(types) > 1 and types != {int, float}
-    is_text = types == {str} and not any("\0" in value for value in values)
+    is_text = types == {str} and all(value and "\0" not in value for value in values)
     if is_mixed or (not types <= _PLAIN_TYPES - {str} and not is_text):
         for i in (i for i, value in enumerate(values) if is_missing(value)):
             _placed(values[i], place, i)
@@ -193,7 +203,8 @@ def _placed(value: Any, place: Any, i: int) -> Any:
     except NotALabelError as error:
         if error.missing:
             shown = "NaN" if isinstance(value, float | np.floating) else value
-            raise ValueError(f"{place(i)} is {shown}: this row has no label. {DROP_ROWS}") from None
+            shown, remedy = (shown, DROP_ROWS) if is_missing(value) else ("''", _DROP_EMPTY)
+            raise ValueError(f"{place(i)} is {shown}: this row has no label. {remedy}") from None
         raise ValueError(f"{place(i)} = {quoted_value(value)} {error}.") from None
 
 
@@ -227,8 +238,12 @@ def _large_integers(values: list[Any], place: Any) -> np.ndarray:
 
 
 def _checked_array(array: np.ndarray, place: Any) -> np.ndarray:
-    """Return an array of numbers or text in native byte order; floats must be finite."""
+    """Return an array of numbers or text in native byte order. Floats must be finite, and texts not
+    empty."""
     array = array.astype(array.dtype.newbyteorder("="), copy=False)
+    if array.dtype.kind == "U":
+        for i in np.flatnonzero(array == "")[:1].tolist():
+            _placed(array[i], place, i)
     if array.dtype.kind == "f":
         for wrong in (np.isnan(array), np.isinf(array)):
             for i in np.flatnonzero(wrong)[:1].tolist():
