@@ -50,6 +50,7 @@ class CellRows:
     wanted: Any = None
     seed: int | None = 0  # seed for shuffling the cells of a file
     columns: np.ndarray | None = None  # columns of the genes, for shards of matrices
+    of_truths: bool = False  # whether the labels of files are truth values, learned as texts
 
     name: ClassVar = "normalizer"
 
@@ -112,10 +113,12 @@ def prepare(maker: CellRows, backend: Backend, options: Any) -> tuple[Any, Sampl
         step.scale = step.agreed([*chain(*backend.each(_scales, maker.form, genes))])
         given = dict.fromkeys(range(len(backend.shards)), (backend.share(step),))
         backend.shards = [*backend.over_shards(_with_step, given).values()]
-        classes = _all_of([classes for _, classes in of_shards])
+        found = [classes for _, classes in of_shards]
+        classes = _all_of(found)
         warn_of_unassigned(classes)
         if options.positive is None:
             options = replace(options, classes=classes)
+            maker.of_truths = all(each.dtype.kind == "b" for each in found)
     sampled = backend.each(_some_cells, len(backend.shards))
     for message in dict.fromkeys(chain.from_iterable(messages for *_, messages in sampled)):
         warn_user(message)

@@ -281,6 +281,8 @@ def learn_shards(shards: Any, y: Any, options: ShardOptions) -> Learner:
         if sample is not None and options.positive is None and len(sample[1]) >= n_rows:
             cell_shards.calibrate(learner, sample, row_maker.seed)
             rounds.write_checkpoint(learner)
+        if are_cells and row_maker.of_truths:
+            learner.fitted.classes = learner.fitted.classes == "True"
         return learner
 
 

@@ -164,6 +164,17 @@ def test_shards_sorted_by_type_give_probabilities(adata, tmp_path):
     assert abs(told.confidence.mean() - right) < 0.2
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_truth_values_are_classes_as_of_one_file(tmp_path):
+    adata = adata_of(*counts_of(100, 40))
+    adata.obs["large"] = np.arange(100) % 2 == 0
+    for i, part in enumerate((adata[:50], adata[50:])):
+        part.copy().write_h5ad(tmp_path / f"{i}.h5ad")
+    model = fit_distributed(str(tmp_path / "*.h5ad"), **HOW | {"label": "large"})
+    assert model.classes_.tolist() == [False, True]
+    assert model.classes_.dtype == bool
+
+
 def test_10x_folder_is_read_with_its_label_table(adata, tmp_path, monkeypatch):
     (tmp_path / "run").mkdir()
     write_matrix(f"{tmp_path}/run/", adata.X, list(adata.var_names), list(adata.obs_names))
