@@ -23,7 +23,8 @@ from harness import Given, main
 
 from problems.cached_rows import END, HEAD, LABELS, forge, random_block
 from sparsemargin import fit_svmlight
-from sparsemargin.readers.row_cache import RowCache, ordered
+from sparsemargin.readers.cache_order import ordered
+from sparsemargin.readers.row_cache import RowCache
 from sparsemargin.readers.rows import LabelledRows
 
 SIZES = [-1, -(2**63), 0, 1, 2, 4, 2**20, 2**31, 2**32 - 1, 2**60, 2**61, 2**62, 2**63 - 1]

@@ -151,7 +151,7 @@ def test_measurements_and_missing_texts_are_no_labels(path):
         kept = eval(remedy, {"adata": adata}).copy()
         assert fit_anndata(kept, "kind", max_iter=1).classes_.tolist() == ["A", "B", "C"]
         y = adata.obs["kind"].to_numpy()
-        with pytest.raises(ValueError, match=f"y\\[0\\] is {missing!r}: this cell has no label"):
+        with pytest.raises(ValueError, match=f"y\\[0\\] is {missing!r}: this (cell|row) has no"):
             CellClassifier().fit(adata, y)
         keep = ~np.isin(y, ["", "nan"])
         CellClassifier(max_iter=1).fit(adata[keep], y[keep])

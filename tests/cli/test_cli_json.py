@@ -102,7 +102,7 @@ def test_explanations_agree_with_explain():
 
 def test_any_class_is_printed_in_a_line_of_utf_8():
     # Tables of tabs and lines of labels cannot hold some of these classes.
-    names = ["a,b", "c\nd", 'é"\\', "\x1b[1m\x9b\u2028", "", "日本"]
+    names = ["a,b", "c\nd", 'é"\\', "\x1b[1m\x9b\u2028", " ", "日本"]
     model = AROWClassifier(random_state=0).fit(np.eye(6), names)
     save_model(model, "names.model")
     Path("few.svm").write_text("".join(f"{i + 1}:1\n" for i in range(6)))

@@ -342,13 +342,6 @@ def test_text_column_is_not_interpreted(tmp_path):
     assert model.predict(["17", "seventeen"]).tolist() == [1, 2]
 
 
-def test_first_of_two_columns_with_one_name_is_read(tmp_path):
-    pytest.importorskip("pyarrow")
-    path = tmp_path / "a.csv"
-    path.write_text("label,text,text\n" + "a,bee,sea\nb,sea,bee\n" * 9)
-    assert fit_text(path, features=words(), **SETTINGS).predict(["bee"]).tolist() == ["a"]
-
-
 def test_table_labels_are_lists_or_separated_by_commas(tmp_path):
     first, second = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
     first.write_text(
@@ -501,7 +494,7 @@ def test_text_pipeline_continues_with_further_files(tmp_path):
     more = fit_text(path, init_model=first)
     assert more.vectorizer_.n_features == 1 << 12
     assert same(more, fit_text(path, features=words(), init_model=first.classifier_).classifier_)
-    with pytest.raises(ValueError, match="has to read all texts first"):
+    with pytest.raises(ValueError, match="training on files needs hashed features"):
         fit_text(path, init_model=fit_text(TEXTS, LABELS))
 
 

@@ -101,7 +101,7 @@ CLASSES = {
     "float": np.array([-1.0, 2.0, 3.0]),
     "bool": np.array([False, True]),
     "text": np.array(["ham", "spam", "süß"]),
-    "text objects": np.array(["", "ham", "\ud800 spam"], dtype=object),
+    "text objects": np.array([" ", "ham", "\ud800 spam"], dtype=object),
     "bytes": np.array([b"a", b"bc"]),
     "big-endian text": np.array(["ham", "spam"], dtype=">U4"),
 }
