@@ -147,7 +147,7 @@ def _dtype(surveys: Sequence[Survey]) -> np.dtype:
 
 
 def _kind(survey: Survey) -> str:
-    kind = "text" if isinstance(survey.labels.flat[0], str) else "numbers"
+    kind = {"U": "text", "b": "truth values"}.get(survey.labels.dtype.kind, "numbers")
     indicator = f", in a {survey.form} indicator of {len(survey.labels)} labels"
     return kind + {None: "", "lists": ", any number a row"}.get(survey.form, indicator)
 
