@@ -73,7 +73,8 @@ class OddLabels:
                 continue
             epochs = int(random.randint(1, 3))
             got = self._outcome(path, None, features=vectorizer(), max_iter=epochs)
-            # JSON may mix types, numbers of any size are words of a file, and white space is none.
+            # Of several faults, memory and files report different ones. Numbers of any size are
+            # words of a file, and white space is none.
             if name in TYPED and len(set(map(type, values))) == 1 and _is_plain(values):
                 assert got == plain, (name, got, plain)
 

@@ -19,6 +19,7 @@ from sparsemargin.models.inputs.labels import (
     refuse_lone,
 )
 from sparsemargin.models.inputs.training_set import Beginning
+from sparsemargin.readers.label_kinds import LabelKind, check_kind
 from sparsemargin.readers.reading import Reading
 
 
@@ -52,6 +53,7 @@ class Survey(NamedTuple):
     beginning: list[Csr]  # first rows, which determine the scale of the intercept
     n_bytes: int  # size of the text, or of the arrays
     checksum: int  # checksum of rows and labels
+    label_kind: LabelKind | None = None  # kind of the labels of files with types
 
     def identity(self) -> dict[str, Any]:
         """The facts by which a resumed fit recognizes the shard."""
@@ -86,10 +88,13 @@ def schema_of_files(
     names: Sequence[str], surveys: Sequence[Survey], classes: Any, positive: Any
 ) -> Schema:
     """The schema of files with these names; the classes are the caller's, or all labels found."""
-    reading, table = surveys[0].reading, LabelTable()
+    reading, table, kinds = surveys[0].reading, LabelTable(), list[LabelKind]()
     assert reading is not None
     for s, survey in enumerate(surveys):
         table.take(survey.labels.texts, survey.labels.numbers)
+        if survey.label_kind is not None:
+            kinds.append(survey.label_kind)
+            check_kind(kinds[-1], kinds[0])
         # Values of two dtypes are converted to the wider one.
         if survey.reading is None or replace(survey.reading, dtype=reading.dtype) != reading:
             raise ValueError(
@@ -142,7 +147,7 @@ def _dtype(surveys: Sequence[Survey]) -> np.dtype:
 
 
 def _kind(survey: Survey) -> str:
-    kind = "text" if isinstance(survey.labels.flat[0], str) else "numbers"
+    kind = {"U": "text", "b": "truth values"}.get(survey.labels.dtype.kind, "numbers")
     indicator = f", in a {survey.form} indicator of {len(survey.labels)} labels"
     return kind + {None: "", "lists": ", any number a row"}.get(survey.form, indicator)
 

@@ -273,7 +273,7 @@ class FileShard:
             cache.dtype.name, LabelTable(cache.label_texts, cache.label_numbers), None,
             Reading(**cache.identity["reading"]),
             list(first_rows(block.with_columns(0) for block in cache.blocks())),
-            passes.n_bytes or 0, cache.checksum,
+            passes.n_bytes or 0, cache.checksum, passes.source.label_kind(),
         )  # fmt: skip
 
     def counts(self, schema: Schema) -> np.ndarray:

@@ -12,6 +12,7 @@ import numpy as np
 from sparsemargin._engine.rows.csr import Csr
 from sparsemargin._engine.rows.parts import gathered, pointers_of
 from sparsemargin.models.inputs.label_table import LabelTable
+from sparsemargin.readers.label_kinds import LabelKind
 from sparsemargin.readers.reading import LARGEST_INDEX, Reading
 
 
@@ -190,3 +191,7 @@ class RowSource(ABC):
         for _ in self.scan(table, LARGEST_INDEX):
             pass
         return table.values()
+
+    def label_kind(self) -> LabelKind | None:
+        """Return the kind of the first label, or None if labels have no types."""
+        return None

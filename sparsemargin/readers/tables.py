@@ -38,7 +38,7 @@ def batches_of_parquet(source: Source, how: DocumentForm) -> Iterator[Any]:
         if opened is None:
             raise ValueError(f"{source.name}: parquet files must be given by name. Pass a path.")
         with ParquetFile(opened) as file:
-            names, of_path = file.schema_arrow.names, _partition_of(source.name)
+            names, of_path = file.schema_arrow.names, columns_of_path(source.name)
             _check_columns(source.name, names, how, of_path)
             for batch in file.iter_batches(_ROWS_AT_ONCE, columns=how.columns):
                 columns = [
@@ -48,7 +48,7 @@ def batches_of_parquet(source: Source, how: DocumentForm) -> Iterator[Any]:
                 yield RecordBatch.from_arrays(columns, names=how.columns)
 
 
-def _partition_of(path: str) -> dict[str, str | None]:
+def columns_of_path(path: str) -> dict[str, str | None]:
     """Return the columns that the folders of a partitioned data set give, ``NAME=VALUE``, as Hive,
     Spark and pandas write them."""
     folders = [each.partition("=") for each in path.replace("\\", "/").split("/")[:-1]]
@@ -177,13 +177,14 @@ def _described(error: str, name: str, form: str, n_header_rows: int) -> str:
     )
 
 
-def parse_batch(batch: Any, how: DocumentForm) -> Parsed:
-    """Return the texts and labels of a record batch. A `LineError` names the row of a missing
-    one."""
+def parse_batch(batch: Any, how: DocumentForm, *, typed: bool) -> Parsed:
+    """Return the texts and labels of a record batch. A `LineError` names the row of a missing one.
+    `typed` says whether the labels have types, unlike those of a csv or of names of folders."""
     values = {name: _values(batch, name, how) for name in how.columns}
     labels = values[how.label] if how.labelled else []
     parsed = parse_values([values[name] for name in how.texts], labels, how)
-    return parsed._replace(kept=tuple(values[name] for name in how.keep))
+    kept = tuple(values[name] for name in how.keep)
+    return parsed._replace(kept=kept, kinds=parsed.kinds if typed else ())
 
 
 def _values(batch: Any, name: str, how: DocumentForm) -> list[Any]:

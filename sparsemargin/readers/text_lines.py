@@ -24,6 +24,7 @@ from sparsemargin.models.inputs.label_values import (
     quoted_value,
     spaced_label,
 )
+from sparsemargin.readers.label_kinds import LabelKind, kinds_of
 from sparsemargin.readers.svmlight import SEVERAL_LABELS
 from sparsemargin.readers.text_forms import DocumentForm, fill_missing, is_list
 from sparsemargin.text.analysis import Parts
@@ -69,7 +70,7 @@ class Verdict(NamedTuple):
 class Parsed(NamedTuple):
     """The texts of a block; the labels of all texts, end to end, and the number of labels of each;
     the line of each text, unless each line has one text; the verdict on the labels, if one was
-    needed; and the values of each kept column."""
+    needed; the values of each kept column; and the kinds of the labels, if values have types."""
 
     texts: Sequence[str]
     labels: list[str]
@@ -77,6 +78,7 @@ class Parsed(NamedTuple):
     rows: Any = slice(None)
     verdict: Verdict | None = None
     kept: tuple[list[Any], ...] = ()
+    kinds: Sequence[LabelKind] = ()
 
 
 class LineError(Exception):
@@ -206,9 +208,8 @@ def _with_labels(texts: list[str], labels: list[Any], how: DocumentForm) -> Pars
     if is_indicator(labels):
         raise LineError(0, f"{how.label!r} {INDICATOR}.")
     found = end_to_end(list(_converted(labels, how.label, how.labels_of, NO_LABEL)))
-    return check_labels(
-        Parsed(texts, *found), how, lambda row: LineError(row, NO_LABEL.format(how.label))
-    )
+    parsed = Parsed(texts, *found, kinds=kinds_of(labels, how.label))
+    return check_labels(parsed, how, lambda row: LineError(row, NO_LABEL.format(how.label)))
 
 
 def _converted(

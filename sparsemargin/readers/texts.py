@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from math import nan
 from typing import Any, Literal
 
@@ -19,6 +19,7 @@ from sparsemargin._heavy import scipy_sparse
 from sparsemargin.files.compression import encoding_named
 from sparsemargin.files.sources import Source, TextBlock
 from sparsemargin.models.inputs.label_table import LabelTable, number_of
+from sparsemargin.readers.label_kinds import TYPED_FORMS, LabelKind, check_kind
 from sparsemargin.readers.reading import Reading, run_ahead
 from sparsemargin.readers.rows import LabelledRows, Origin
 from sparsemargin.readers.svmlight import Corpus
@@ -76,13 +77,14 @@ class Documents:
 Piece = Callable[[], Documents]
 
 
-def pieces(source: Source, how: DocumentForm) -> Iterator[Piece]:
+def pieces(source: Source, how: DocumentForm) -> Generator[Piece]:
     """Yield functions that read and split the text of a file, one for each block."""
     form = how.of(source)
     if form == "parquet":
         tables = _tables(source.name, form)
         batches = tables.batches_of_parquet(source, how)
-        yield from _pieces_of_table(tables, source.name, batches, how)
+        typed = how.label not in tables.columns_of_path(source.name)
+        yield from _pieces_of_table(tables, source.name, batches, how, typed=typed)
         return
     free = list[bytearray]()
     blocks, layout = numbered(source.blocks(free, encoding_named(how.encoding))), None
@@ -99,7 +101,7 @@ def pieces(source: Source, how: DocumentForm) -> Iterator[Piece]:
     if layout is not None:
         tables = _tables(source.name, form)
         batches = tables.batches_of_csv(source.name, form, blocks, layout, how)
-        yield from _pieces_of_table(tables, source.name, batches, how)
+        yield from _pieces_of_table(tables, source.name, batches, how, typed=False)
         return
     if how.keep and form != "jsonl":
         raise ValueError(
@@ -125,12 +127,12 @@ def _tables(name: str, form: str) -> Any:
 
 
 def _pieces_of_table(
-    tables: Any, name: str, batches: Iterator[Any], how: DocumentForm
+    tables: Any, name: str, batches: Iterator[Any], how: DocumentForm, *, typed: bool
 ) -> Iterator[Piece]:
     first = 1
     for batch in batches:
         origin = Numbered(name, "row", np.arange(first, first := first + len(batch)))
-        yield partial(_documents, partial(tables.parse_batch, batch, how), origin)
+        yield partial(_documents, partial(tables.parse_batch, batch, how, typed=typed), origin)
 
 
 def _of_lines(block: TextBlock, form: str, how: DocumentForm, free: list[bytearray]) -> Documents:
@@ -198,8 +200,10 @@ class DocumentCorpus(Corpus):
         self.first_texts: list[str] | None = None
         self._naming: Future[Any] | None = None  # the storing of these words, once it has begun
         # `_noted` has the warnings that have been shown, and `_has_labels` says for each source
-        # whether its lines have labels, once this is known.
+        # whether its lines have labels, once this is known. `_kind` is that of the first label that
+        # has a type.
         self._noted: set[str] = set()
+        self._kind: LabelKind | None = None
         self._has_labels: dict[str, bool] = {}
         for source in sources:
             how.of(source)
@@ -232,6 +236,16 @@ class DocumentCorpus(Corpus):
             source.check_unchanged()
         return table.values()
 
+    def label_kind(self) -> LabelKind | None:
+        if self._kind is None:
+            # The rows may come from a row cache, which does not store kinds.
+            for source in self.sources:
+                if self._kind is None and self.how.of(source) in TYPED_FORMS:
+                    with closing(pieces(source, self.how)) as found:
+                        for piece in islice(found, 1):
+                            self._check(piece())
+        return self._kind
+
     def _made(self, piece: Piece) -> tuple[Documents, Any]:
         """Return the texts of a piece, and their rows."""
         documents = piece()
@@ -245,12 +259,17 @@ class DocumentCorpus(Corpus):
         return documents, X
 
     def _check(self, documents: Documents) -> None:
-        """Show new warnings. Raise an error if a file has lines with labels and lines without."""
+        """Show new warnings. Raise an error if a file has lines with labels and lines without, or
+        if labels are of different kinds."""
         for note in documents.notes:
             if note not in self._noted:
                 self._noted.add(note)
                 warn_user(note)
         verdict, origin = documents.parsed.verdict, documents.origin
+        for each in documents.parsed.kinds:
+            kind = each._replace(where=origin.location_of(each.row))
+            self._kind = self._kind or kind
+            check_kind(kind, self._kind)
         if verdict is not None and verdict.has_labels != self._has_labels.setdefault(
             origin.name, verdict.has_labels
         ):

@@ -437,6 +437,7 @@ def test_unsupported_options_raise_an_error(how, words):
     (lambda X, y: [(X, y), (["a text"], y[:1])], "Shard 1 of 2.*holds text"),
     (lambda X, y: [(X, y), (X[:, :30], y)], "40 features, shard 1 has 30"),
     (lambda X, y: [(X, y), (X, y.astype(str))], "numbers and text"),
+    (lambda X, y: [(X, y), (X, y > 0)], "numbers and truth values"),
     (lambda X, y: [(X, y), (X, np.eye(2)[y])], "numbers and numbers, in a dense indicator"),
     (lambda X, y: [(X, np.zeros(240)), (X, np.zeros(240))], "one class only"),
 ])  # fmt: skip

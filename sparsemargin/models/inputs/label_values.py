@@ -347,8 +347,8 @@ def is_indicator(values: Iterable[Any]) -> bool:
 
 
 def file_text(value: Any) -> str:
-    """Return a value from a table or JSON file as text. A NotALabelError is raised if it is
-    missing, a list, an object, or bytes that are not UTF-8."""
+    """Return a text from a table or JSON file. A NotALabelError is raised for other values, and for
+    bytes that are not UTF-8."""
     if isinstance(value, str):
         return value
     if isinstance(value, bytes):
@@ -366,4 +366,7 @@ def file_text(value: Any) -> str:
             f"is {'an object' if isinstance(value, dict) else 'a list'}, not a text. Join its "
             "parts into one string"
         )
-    return label_text(value)
+    raise NotALabelError(
+        "is not a text. Name another column by text=COLUMN, or convert this one, with pandas by "
+        ".astype('string')"
+    )
