@@ -204,7 +204,8 @@ class Position:
     converged: bool = False
     is_over: bool = False
     patience: Patience | None = None
-    ended: tuple[Progress, ...] = ()  # that of the first epoch and of the last two, at their ends
+    # Progress at the end of the first epoch and of the last two.
+    ended: tuple[Progress, ...] = ()
     rows_by_class: Any = None
     progress: ProgressiveOutputs | None = None
 
