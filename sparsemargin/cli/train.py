@@ -175,7 +175,10 @@ def command(**values: Any) -> None:
     before = 0 if job.init is None else int(np.sum(job.init.n_corrections_))
     if job.init is not None and len(job.init.classes_) == 2 < len(learner.classes_):
         before *= 2  # the vector of two classes has become one of each
-    figures = _figures(learner, list(epochs.values()), before, interrupted=bool(interrupted))
+    # With --dask, an interrupted epoch is not part of the model.
+    whole = inf if options.dask is None else learner.n_iter_
+    kept = [progress for epoch, progress in epochs.items() if epoch <= whole]
+    figures = _figures(learner, kept, before, interrupted=bool(interrupted))
     figures = {"model": options.output, "model_bytes": size_of(options.output), **figures}
     if options.dask is None and options.cache and os.path.isfile(options.cache):
         figures |= {"row_cache": options.cache, "row_cache_bytes": os.path.getsize(options.cache)}

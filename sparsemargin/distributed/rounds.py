@@ -22,6 +22,7 @@ import numpy as np
 from sparsemargin._engine.first_order.linear_space import LinearSpace
 from sparsemargin._engine.fitting.epochs import Patience, count_trials
 from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
+from sparsemargin._engine.fitting.threads import uninterrupted
 from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.mixing.coordinates import ColumnSet
 from sparsemargin._engine.rows.csr import Csr
@@ -42,6 +43,7 @@ from sparsemargin.distributed.mixing import (
 from sparsemargin.distributed.row_makers import RowMaker, estimator_of
 from sparsemargin.distributed.schema import Part, Schema, Survey
 from sparsemargin.distributed.shards import Shard, names_of
+from sparsemargin.distributed.tally import Tally, added
 from sparsemargin.files.remote import exists
 from sparsemargin.models import Learner
 from sparsemargin.models.inputs.rows import naming_bad_rows
@@ -129,7 +131,7 @@ def learn_part(shard: Shard, plan: Plan, number: int, part: Part, *start: Any) -
             rows, targets, None, first_row=first_row, progress=kept, distinct=True
         )
         with naming_bad_rows(rows, first_row):
-            mistakes = _added(mistakes, epoch.learn(learner, task, order))
+            mistakes = added(mistakes, epoch.learn(learner, task, order))
     made, trials = space.per_vector("corrections") - corrections, space.trials - trials
     pieces = epoch.learned()
     progress = None if kept is None else epoch.sent_progress(kept)
@@ -138,11 +140,6 @@ def learn_part(shard: Shard, plan: Plan, number: int, part: Part, *start: Any) -
         bytes_of(start), bytes_of(pieces), progress,
     )  # fmt: skip
     return Learned(update, pieces)
-
-
-def _added(mistakes: int | None, more: int | None) -> int | None:
-    """The sum, or None if either is unknown."""
-    return None if mistakes is None or more is None else mistakes + more
 
 
 @dataclass(frozen=True)
@@ -207,6 +204,8 @@ class Position:
     converged: bool = False
     is_over: bool = False
     patience: Patience | None = None
+    # Progress at the end of the first epoch and of the last two.
+    ended: tuple[Progress, ...] = ()
     rows_by_class: Any = None
     progress: ProgressiveOutputs | None = None
 
@@ -214,7 +213,8 @@ class Position:
         """The plain values that a checkpoint holds."""
         names = "epoch", "trials", "converged", "is_over"
         patience = None if self.patience is None else asdict(self.patience)
-        return {name: getattr(self, name) for name in names} | {"patience": patience}
+        more = {"patience": patience, "ended": [asdict(each) for each in self.ended]}
+        return {name: getattr(self, name) for name in names} | more
 
 
 class Rounds:
@@ -224,8 +224,8 @@ class Rounds:
         self, backend: Backend, surveys: list[Survey], mixture: Mixture, options: ShardOptions
     ) -> None:
         self.backend, self.surveys, self.mixture = backend, surveys, mixture
-        self.report, self.on_round = options.report, options.on_round
-        self.max_iter, self.mixer = mixture.learner.max_iter, self._mixer(options)
+        self.on_round, self.max_iter = options.on_round, mixture.learner.max_iter
+        self.mixer = self._mixer(options)
         self.checkpoint = self._checkpoint(options)
         space, saved = mixture.space, dict[str, Any]()
         patience = mixture.learner.patience
@@ -234,6 +234,7 @@ class Rounds:
             space = mixture.resume(found, saved.pop("seed"))
             if saved["patience"] is not None:
                 patience = Patience(**saved["patience"])
+            saved["ended"] = tuple(Progress(**each) for each in saved["ended"])
         self.mixer.take(space)
         fitted = mixture.fitted
         saved |= {"patience": patience, "rows_by_class": fitted.rows_by_class}
@@ -242,8 +243,7 @@ class Rounds:
             mixture.blank(), fitted.slice_seed, self.mixer.epoch_type, mixture.schema,
             mixture.seed, __version__, bool(mixture.space.bias), len(surveys),
         ))  # fmt: skip
-        self.started = time.perf_counter()
-        self.corrections = 0
+        self.tally = Tally(surveys, mixture.schema.n_features, options.report)
 
     def _checkpoint(self, options: ShardOptions) -> Checkpoint | None:
         """The checkpoint for each epoch's mixture; `made_by` has facts that a model does not
@@ -286,8 +286,9 @@ class Rounds:
     def run(self) -> Learner:
         """Run the remaining rounds."""
         try:
-            most = inf if self.max_iter is None else self.max_iter
-            while not (self.at.converged or self.at.is_over or self.at.epoch >= most):
+            if self._goes_on():
+                self.tally.resume(self.at.ended)
+            while self._goes_on():
                 self._make_round(self.at.epoch + 1)
         except KeyboardInterrupt:
             if not self.at.epoch:
@@ -300,6 +301,10 @@ class Rounds:
             message = f"{error} in epoch {self.at.epoch + 1}. {self._what_is_left()}"
             raise LostScheduler(message) from error.__cause__
         return self._finished(self.at)
+
+    def _goes_on(self) -> bool:
+        most = inf if self.max_iter is None else self.max_iter
+        return not (self.at.converged or self.at.is_over or self.at.epoch >= most)
 
     def _what_is_left(self) -> str:
         """A message about the remains of an interrupted fit, and how to continue."""
@@ -328,8 +333,8 @@ class Rounds:
         self.mixer.state = self.at.state  # after an interruption, it may be another one
         updates, met = list[tuple[int, Update]](), set[tuple[int, Part]]()
         parts = self.mixer.parts(epoch)
-        self.mistakes: int | None = 0
-        self.done, self.passes = 0.0, sum((part.stop - part.start) / part.of for part in parts)
+        before = self.at.ended[-1].corrections if self.at.ended else 0
+        self.tally.begin(epoch, before, parts)
         for step, part in enumerate(parts):
             found = self._learn(epoch, step, part)
             self.mixer.conclude(step, [*found.values()])
@@ -340,10 +345,15 @@ class Rounds:
                     update = replace(update, **_NO_ROWS)
                 met.add((s, part))
                 updates.append((s, update))
-        self.at = self._position(epoch, updates, len(parts))
-        if self.checkpoint is not None:
-            self.write_checkpoint(self._finished(self.at, keep=True))
-            self.at = replace(self.at, state=self.mixer.state)
+        at = self._position(epoch, updates, len(parts))
+        if self.checkpoint is None:
+            self.at = at
+        else:
+            learner = self._finished(at, keep=True)
+            # After Ctrl-C, the position is that of the file.
+            with uninterrupted():
+                self.at = replace(at, state=self.mixer.state)
+                self.write_checkpoint(learner)
         if epoch == 1:
             orders = [LabelOrder() for _ in self.surveys]
             for s, update in updates:
@@ -364,7 +374,6 @@ class Rounds:
     def _learn(self, epoch: int, step: int, part: Part) -> dict[int, Update]:
         """Train on a part of every shard, and mix; return the updates in the order of the
         shards."""
-        share = (part.stop - part.start) / part.of / self.passes
         starts = self.mixer.starts(step, part)
         given = {
             s: (self.plan, epoch, part, *start)
@@ -374,25 +383,10 @@ class Rounds:
         told = self.mixer.merge(step, [*learned.values()])
         with closing(self.backend.completed(learned, told)) as completed:
             for s in completed:
-                self.done += self.surveys[s].n_rows * share
-                self._tell(epoch)
+                self.tally.add_rows(s, part, len(given))
         updates = dict(zip(learned, chain(*self.backend.gather(told)), strict=True))
-        for update in updates.values():
-            self.corrections += int(update.corrections.sum())
-            self.mistakes = _added(self.mistakes, update.mistakes)
-        self._tell(epoch)
+        self.tally.add_updates(updates.values())
         return updates
-
-    def _tell(self, epoch: int) -> None:
-        """Report the progress."""
-        if self.report is not None:
-            rows = sum(each.n_rows for each in self.surveys)
-            size = sum(each.n_bytes for each in self.surveys)
-            self.report(Progress(
-                epoch, round(self.done / rows * size), size, round(self.done),
-                self.mixture.schema.n_features, self.corrections, self.mistakes,
-                time.perf_counter() - self.started,
-            ))  # fmt: skip
 
     def _position(self, epoch: int, updates: list[tuple[int, Update]], n_parts: int) -> Position:
         """The position after an epoch."""
@@ -408,6 +402,7 @@ class Rounds:
         return Position(
             self.mixer.state, epoch, sum(update.trials for _, update in updates), made == 0,
             patience is not None and patience.is_over(made), patience,
+            (*self.at.ended[:1], *self.at.ended[1:][-1:], self.tally.latest),
             sum((update.rows_by_class for _, update in updates), self.at.rows_by_class), progress,
         )  # fmt: skip
 

@@ -35,17 +35,18 @@ class Progress:
     size: int | None  # bytes of all files; None if unknown
     rows: int  # rows read in this epoch so far
     features: int  # features found so far
-    corrections: int  # corrections in all epochs
+    corrections: int  # corrections in all epochs, without those for the pending rows
     mistakes: int | None  # progressive validation mistakes in this epoch; None if not counted
     seconds: float  # seconds since training began
     # Rows of this epoch whose mistakes do not count, because they were counted for a prior.
     uncounted: int = 0
+    pending: int = 0  # rows of this epoch whose corrections and mistakes are not known yet
 
 
 def progressive_error(progress: Progress) -> float | None:
     """Return the progressive validation error of this epoch, the share of rows that were predicted
     wrongly just before the model was trained on them; None if it is not known."""
-    n_rows = progress.rows - progress.uncounted
+    n_rows = progress.rows - progress.uncounted - progress.pending
     return None if progress.mistakes is None or n_rows <= 0 else progress.mistakes / n_rows
 
 
@@ -67,8 +68,9 @@ def bytes_read(progress: Progress) -> int:
 
 class ProgressLines:
     """A report that prints a line at the first block of an epoch, when the number of rows has
-    doubled, and after at most 5 seconds; after ten epochs, at most two lines per second. If a line
-    can't be written, training continues without further lines."""
+    doubled, and after at most 5 seconds; after ten epochs, at most two lines per second. While rows
+    are pending, there are lines only after 5 seconds. If a line can't be written, training
+    continues without further lines."""
 
     def __init__(self, out: TextIO | None = None) -> None:
         self.out: TextIO | None = sys.stderr if out is None else out
@@ -77,19 +79,21 @@ class ProgressLines:
 
     def __call__(self, progress: Progress) -> None:
         silence = progress.seconds - self.printed_at
-        is_early = progress.rows < self.due and silence < _LONGEST_SILENCE
+        is_early = progress.epoch == self.epoch and progress.rows < self.due
+        waits = (is_early or progress.pending) and silence < _LONGEST_SILENCE
         is_late_epoch = progress.epoch > _EVERY_EPOCH and silence < _SHORTEST_SILENCE
-        if self.out is None or is_late_epoch or (progress.epoch == self.epoch and is_early):
+        if self.out is None or is_late_epoch or waits:
             return
         lines: list[Iterable[Any]] = [] if self.epoch else [_COLUMNS]
-        self.epoch, self.due = progress.epoch, 2 * progress.rows
+        self.epoch, self.due = progress.epoch, 0 if progress.pending else 2 * progress.rows
         self.printed_at = progress.seconds
         errors = [shown_error(progress), "-"]
         if progress.epoch > 1:
             errors.reverse()
         lines.append((
             f"{progress.rows:,}", progress.epoch, f"{progress.features:,}",
-            f"{progress.corrections:,}", *errors, f"{speed(progress):.0f}",
+            "-" if progress.pending else f"{progress.corrections:,}", *errors,
+            f"{speed(progress):.0f}",
         ))  # fmt: skip
         try:
             for cells in lines:

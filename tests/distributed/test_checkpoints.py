@@ -2,6 +2,7 @@
 
 import errno
 import os
+import signal
 import tempfile
 
 import numpy as np
@@ -12,6 +13,7 @@ import sparsemargin
 from problems.shards import MIXED, assert_same, cut, make_data, parameters, write, write_each
 from sparsemargin.distributed import dual_vectors, fit_distributed
 from sparsemargin.distributed.slices import mix_slice
+from sparsemargin.streaming.checkpoints import Checkpoint
 from sparsemargin.streaming.report import Interruption
 
 
@@ -223,3 +225,23 @@ def test_ctrl_c_in_a_mixture_leaves_the_one_before(epoch, how, path, monkeypatch
     monkeypatch.undo()
     how["checkpoint"] = None
     assert_same(model, fit_distributed(shards, max_iter=epoch - 1, **how))
+
+
+@pytest.mark.parametrize(("at", "epoch"), [("gathering", 1), ("writing", 2)])
+def test_ctrl_c_at_a_checkpoint_leaves_the_model_of_the_file(at, epoch, how, path, monkeypatch):
+    owner, name = {
+        "gathering": (dual_vectors.VectorMixer, "space_of"), "writing": (Checkpoint, "write"),
+    }[at]  # fmt: skip
+    function, calls = getattr(owner, name), []
+
+    def interrupted(*given, **named):
+        calls.append(None)
+        if len(calls) == 2:
+            signal.raise_signal(signal.SIGINT)
+        return function(*given, **named)
+
+    monkeypatch.setattr(owner, name, interrupted)
+    with pytest.warns(Interruption, match=f"after epoch {epoch}"):
+        model = fit_distributed(cut(*make_data(), 2), max_iter=4, **how)
+    assert model.n_iter_ == epoch
+    assert_same(model, sparsemargin.load_model(path))

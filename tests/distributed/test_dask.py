@@ -1,5 +1,6 @@
 """Training over shards on Dask's workers, which may die, as may the scheduler."""
 
+import json
 import os
 import signal
 import sys
@@ -353,6 +354,35 @@ def test_ctrl_c_in_a_resumed_fit_is_not_reported_as_a_loss(command, monkeypatch)
     run(*command, "--epochs", "1")
     monkeypatch.setattr(rounds.Rounds, "_make_round", interrupt)
     assert "no run to resume" not in run(*command, "--resume", code=130).stderr
+
+
+def test_figures_of_an_interrupted_or_resumed_fit_are_those_of_its_model(command, monkeypatch):
+    def figures(*options, code=0):
+        told = run(*command, "--algo", "alma", "--json", "-q", *options, code=code).stdout
+        found = json.loads(told.splitlines()[-1])
+        return {name: found[name] for name in (
+            "rows", "epochs", "corrections", "corrections_of_last_epoch", "mistakes",
+            "progressive_error",
+        )}  # fmt: skip
+
+    def interrupt(self, epoch, *given):
+        found = learn(self, epoch, *given)
+        if epoch == last:
+            raise KeyboardInterrupt
+        return found
+
+    whole = {n: figures("--epochs", n) for n in (1, 2, 3, 4)}
+    assert [whole[n]["epochs"] for n in whole] == [1, 2, 3, 4]
+    for n in 2, 3, 4:
+        made = whole[n]["corrections"] - whole[n - 1]["corrections"]
+        assert made == whole[n]["corrections_of_last_epoch"] > 0
+    learn, resume = rounds.Rounds._learn, []
+    monkeypatch.setattr(rounds.Rounds, "_learn", interrupt)
+    for last in 2, 2, 4, 4:
+        assert figures("--epochs", "4", *resume, code=130) == whole[last - 1]
+        resume = ["--resume"]
+    monkeypatch.undo()
+    assert figures("--epochs", "4", *resume) == whole[4]
 
 
 DASK = ["--dask", "tcp://127.0.0.1:9"]

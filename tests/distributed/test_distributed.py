@@ -542,3 +542,27 @@ def test_kept_outputs_of_parts_are_in_order():
     wrong = (kept.outputs[:900, 0] > 0) != kept.positive[:900, 0]
     assert wrong[600:].mean() < wrong[:300].mean()
     assert fit_distributed(shards, algo="so", max_iter=2).fitted.progress.n_trials == 900
+
+
+@pytest.mark.parametrize(("mixing", "n_classes"), [("uniform", 2), ("ring", 2), ("ring", 4)])
+def test_progress_shows_only_known_figures(mixing, n_classes, capsys):
+    """The Perceptron makes a correction for each mistake. With 10,000 rows, shards are mixed once
+    in later epochs; with two classes, a shard is not visited in each part of a ring."""
+    X, y = make_data(10_000, n_classes=n_classes)
+    how = {"algo": "perceptron", "max_iter": 3, "random_state": 0, "mixing": mixing}
+    rounds = []
+    fit_distributed(cut(X, y, 2), verbose=1, on_round=rounds.append, **how)
+    _, *lines = capsys.readouterr().err.splitlines()
+    lines = [line.replace(",", "").split()[:6] for line in lines]
+    before = np.cumsum([0, *(sum(each.corrections) for each in rounds)]).tolist()
+    last = {epoch: (rows, corrections) for rows, epoch, _, corrections, *_ in lines}
+    assert last == {str(i): ("10000", str(before[i])) for i in (1, 2, 3)}
+    for rows, epoch, _, corrections, *errors in lines:
+        error, other = errors if epoch == "1" else reversed(errors)
+        assert other == "-"
+        if mixing == "ring":
+            assert error == "-"
+            continue
+        # A first row with output 0 is corrected, but may be predicted correctly.
+        made = int(corrections) - before[int(epoch) - 1]
+        assert made - 2 <= round(float(error) * int(rows) / 100) <= made

@@ -629,6 +629,24 @@ def test_progress_lines_are_limited_to_two_per_second():
     assert epochs == [*range(1, 11), 510, 1010]
 
 
+def test_progress_lines_show_no_figures_of_pending_rows():
+    out = io.StringIO()
+    report = ProgressLines(out)
+    counts = {"consumed": 9, "size": 9, "features": 1, "corrections": 3, "mistakes": 2}
+    moments = [(1, 8, 8), (2, 8, 0), (7, 16, 8), (8, 16, 0), (14, 8, 8), (15, 16, 0)]
+    for seconds, rows, pending in moments:
+        epoch = 1 + (seconds > 10)
+        report(Progress(epoch, seconds=seconds, rows=rows, pending=pending, **counts))
+    lines = [line.split()[:6] for line in out.getvalue().splitlines()[1:]]
+    assert lines == [
+        ["8", "1", "1", "3", "25.000", "-"],
+        ["16", "1", "1", "-", "25.000", "-"],
+        ["16", "1", "1", "3", "12.500", "-"],
+        ["8", "2", "1", "-", "-", "-"],
+        ["16", "2", "1", "3", "-", "12.500"],
+    ]
+
+
 def test_open_files_are_accepted(text):
     whole = of_loaded(text, random_state=0)
     for source in text.open("rb"), io.BytesIO(text.read_bytes()), os.open(text, os.O_RDONLY):
