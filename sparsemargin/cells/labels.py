@@ -61,6 +61,7 @@ def labels_of(
         _plain_labels(f"{each.name}: {argument}", *codes_and_values)
         for each, codes_and_values in zip(cells, _found(cells, label, argument), strict=True)
     ]
+    check_kinds(label, [each.name for each in cells], [values for _, values in found])
     kinds = {type(value) for _, values in found for value in values}
     numeric = kinds <= {int, float}
     texts = [list(map(label_text, values)) for _, values in found]
@@ -72,6 +73,23 @@ def labels_of(
     code = {text: i for i, text in enumerate(names)}
     places = [np.array([*map(code.__getitem__, each), -1], np.int32) for each in texts]
     return [at[codes] for at, (codes, _) in zip(places, found, strict=True)], classes
+
+
+def check_kinds(label: Any, names: list[str], values: list[list[Any]]) -> None:
+    """Raise a ValueError if a column of `obs` has text in some files, and other values in others.
+
+    `names` are those of the files, and `values` the different labels of each.
+    """
+    if not isinstance(label, str) or named_table(label) is not None:
+        return
+    has_text = {all(isinstance(value, str) for value in each): name
+                for name, each in zip(names, values, strict=True) if each}  # fmt: skip
+    if len(has_text) > 1:
+        raise ValueError(
+            f"{has_text[False]}: {label!r} has numbers or truth values, but {has_text[True]} has "
+            "text. Labels of all files must be of one kind. Make text of them: "
+            f"adata.obs[{label!r}] = adata.obs[{label!r}].astype('string')."
+        )
 
 
 def types_of(cells: list[Cells], label: Any, argument: str) -> np.ndarray:

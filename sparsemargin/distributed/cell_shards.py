@@ -19,7 +19,7 @@ from scipy.sparse import csr_matrix, vstack
 
 from sparsemargin._engine.messages import warn_user
 from sparsemargin.cells.genes import CellForm, columns_in, genes_of
-from sparsemargin.cells.labels import labels_of, warn_of_unassigned
+from sparsemargin.cells.labels import check_kinds, labels_of, warn_of_unassigned
 from sparsemargin.cells.learn import keep_outputs, mixing_seed
 from sparsemargin.cells.source import CellCorpus, sample_of
 from sparsemargin.distributed.backends import Backend
@@ -114,6 +114,8 @@ def prepare(maker: CellRows, backend: Backend, options: Any) -> tuple[Any, Sampl
         given = dict.fromkeys(range(len(backend.shards)), (backend.share(step),))
         backend.shards = [*backend.over_shards(_with_step, given).values()]
         found = [classes for _, classes in of_shards]
+        names = [genes[0].name for genes, _ in of_shards]
+        check_kinds(maker.label, names, [classes.tolist() for classes in found])
         classes = _all_of(found)
         warn_of_unassigned(classes)
         if options.positive is None:

@@ -11,6 +11,7 @@ from problems.cells import adata_of, counts_of, pd, write_10x
 from problems.command_line import run
 from sparsemargin import CellClassifier, fit_anndata
 from sparsemargin.cells.source import CellForm, labels_of
+from sparsemargin.distributed import fit_distributed
 
 BARCODES = [f"ACGTACGT{i:04d}-1".replace("0", "A").replace("2", "C") for i in range(300)]
 
@@ -317,3 +318,23 @@ def test_byte_labels_are_text(path):
     adata = adata_of(*counts_of(), column=column.array)
     expected = ["A", "B"] * 150
     assert labels(adata, "column") == labels(path, column) == expected
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_labels_of_all_files_are_of_one_kind(tmp_path):
+    adata = adata_of(*counts_of())
+    numbers = adata.copy()
+    numbers.obs["cell_type"] = np.arange(adata.n_obs) % 3
+    adata.write_h5ad(tmp_path / "a.h5ad")
+    numbers.write_h5ad(tmp_path / "b.h5ad")
+    files = [tmp_path / "a.h5ad", tmp_path / "b.h5ad"]
+    words = "'cell_type' has numbers or truth values, but"
+    with pytest.raises(ValueError, match=f"b.h5ad: {words} .*a.h5ad"):
+        fit_distributed(list(map(str, files)), label="cell_type")
+    for given in files, files[::-1], [adata, numbers]:
+        with pytest.raises(ValueError, match=words) as told:
+            fit_anndata(given, "cell_type")
+    remedy = str(told.value).partition("Make text of them: ")[2].removesuffix(".")
+    exec(remedy, {"adata": numbers})
+    model = fit_anndata([adata, numbers], "cell_type", max_iter=1)
+    assert model.classes_.tolist() == ["0", "1", "2", "A", "B", "C"]
