@@ -61,8 +61,8 @@ class Mixture:
             bits = (DENSE_BYTES // (n_vectors * itemsize_of(self.space)) - 1).bit_length() - 1
             raise ValueError(
                 f"The weights of {n_vectors} labels and {n_columns:,} features would be held "
-                f"sparsely, and such can't be mixed. Pass fewer features: hash_bits={bits} for "
-                f"rows, features=HashingVectorizer(n_features=2**{bits}) for texts."
+                f"sparsely, and such can't be mixed. Pass hash_bits={bits}; for "
+                f"texts, in Python, features is a HashingVectorizer with 2**{bits} columns."
             )
 
     @property
