@@ -9,9 +9,12 @@ import numpy as np
 from sparsemargin._engine.messages import warn_user
 from sparsemargin.streaming.label_order import LabelOrder
 
-# A shard counts as narrow if it has one class only, or lacks classes that have this share of all
-# rows. Below `_LEAST_MISSING` expected rows of the classes that it lacks, this could be chance.
-_SHARE, _LEAST_MISSING = 0.5, 10.0
+# A shard is narrow if it has one class only, or if the classes that it lacks have at least this
+# share of all rows. Half of equal classes may have a little less than half of the rows.
+_SHARE = 0.4
+# Number of rows of these classes that the shard would have if rows were divided at random. With
+# fewer than 10, a shard may lack classes by chance.
+_LEAST_MISSING = 10.0
 
 
 def warn_of_labels(orders: Sequence[LabelOrder], numbers: Sequence[int], function: str) -> None:
@@ -27,12 +30,11 @@ def warn_of_labels(orders: Sequence[LabelOrder], numbers: Sequence[int], functio
     are_sorted = [s for s, order in enumerate(orders) if order.is_sorted]
     if narrow := _narrow(orders, whole.counts):
         most = max(np.count_nonzero(orders[s].counts) for s in narrow)
-        classes = "one class" if most == 1 else f"at most {most} classes"
         warn_user(
-            f"{len(narrow)} of {len(orders)} shards have rows of {classes} only (the first is "
+            f"{len(narrow)} of {len(orders)} shards {'has' if len(narrow) == 1 else 'have'} rows "
+            f"of {'one class' if most == 1 else f'at most {most} classes'} only (the first is "
             f"shard {numbers[narrow[0]]}), and the data have {np.count_nonzero(whole.counts)} "
-            f"classes. What a shard learns of the others is wrong, and so is a part of the "
-            f"mixture. {remedy}"
+            f"classes. A shard can't learn the classes that it lacks. {remedy}"
         )
     elif are_sorted:
         first, more = are_sorted[0], len(are_sorted) - 1
@@ -43,13 +45,13 @@ def warn_of_labels(orders: Sequence[LabelOrder], numbers: Sequence[int], functio
 
 
 def _narrow(orders: Sequence[LabelOrder], counts: np.ndarray) -> list[int]:
-    """Indices of the shards that have far fewer classes than the data, whose rows of each class are
-    `counts`."""
-    n_all, narrow = max(int(counts.sum()), 1), list[int]()
+    """Indices of the narrow shards, unless all of them may be narrow by chance. The data have so
+    many rows of each class."""
+    n_all, narrow, most_missing = max(int(counts.sum()), 1), list[int](), 0.0
     for s, order in enumerate(orders):
         there = np.flatnonzero(order.counts)
         lacking = 1.0 - counts[there].sum() / n_all
-        one_class = len(there) == 1 or lacking >= _SHARE
-        if one_class and lacking * order.counts.sum() >= _LEAST_MISSING:
+        if len(there) == 1 or lacking >= _SHARE:
             narrow.append(s)
-    return narrow
+            most_missing = max(most_missing, lacking * float(order.counts.sum()))
+    return narrow if most_missing >= _LEAST_MISSING else []

@@ -40,7 +40,7 @@ from sparsemargin.distributed.mixing import (
     bytes_of,
 )
 from sparsemargin.distributed.row_makers import RowMaker, estimator_of
-from sparsemargin.distributed.schema import Part, Schema, Survey
+from sparsemargin.distributed.schema import WHOLE, Part, Schema, Survey
 from sparsemargin.distributed.shards import Shard, names_of
 from sparsemargin.files.remote import exists
 from sparsemargin.models import Learner
@@ -128,7 +128,8 @@ def learn_part(shard: Shard, plan: Plan, number: int, part: Part, *start: Any) -
             # The last one stands for all other columns, and is in no row.
             indices = chosen.positions(rows.indices)
             rows = Csr(rows.data, indices, rows.indptr, len(at[0]) + 1 - plan.has_bias)
-        label_order.add(targets, order)
+        # A shard that is sorted is still sorted if the rows of each part are shuffled.
+        label_order.add(targets, order if part == WHOLE else None)
         task = learner.make_task(
             rows, targets, None, first_row=first_row, progress=kept, distinct=True
         )

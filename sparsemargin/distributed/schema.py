@@ -95,7 +95,8 @@ def schema_of_files(
         if survey.reading is None or replace(survey.reading, dtype=reading.dtype) != reading:
             raise ValueError(
                 f"Shards {surveys[0].number} and {survey.number} were read in different ways: "
-                f"{reading} and {survey.reading}. Make their row caches anew with the same settings."
+                f"{reading} and {survey.reading}. Make their row caches anew with the same "
+                "settings."
             )
     # The form of labels is fixed by the row cache.
     encoder = given_encoder(classes, positive, reading.multilabel)
