@@ -128,6 +128,8 @@ def fit_distributed(
           one shard. Files are read on the worker once, and then replaced by their row caches. A
           row cache (``*.smcache``) may itself be passed.
         - An AnnData with a Dask array in ``.X`` or in a layer: each block of cells is a shard.
+
+        Shards without rows are left out.
     y : Dask collection or array-like of shape (n_samples,), default=None
         The labels for a Dask array, column or bag, with the same blocks as `shards`.
     client : dask.distributed.Client, str or None, default=None
@@ -194,6 +196,9 @@ def fit_distributed(
     -----
     Interruption
         After Ctrl-C, which ends the fit. The model is the last mixture.
+    UserWarning
+        If shards have one class only, or far fewer classes than the data, or if rows are sorted by
+        their labels.
 
     References
     ----------

@@ -9,11 +9,11 @@ import numpy as np
 from sparsemargin._engine.messages import warn_user
 from sparsemargin.streaming.label_order import LabelOrder
 
-# A shard is narrow if it has one class only, or if the classes that it lacks have at least this
-# share of all rows. Half of equal classes may have a little less than half of the rows.
+# A shard is narrow if it has one class only, or if the classes that it lacks have this share of all
+# rows, beyond the share expected if rows were divided at random. Half of equal classes may have a
+# little less than half of the rows.
 _SHARE = 0.4
-# Number of rows of these classes that the shard would have if rows were divided at random. With
-# fewer than 10, a shard may lack classes by chance.
+# The least excess over this expectation, in rows of a shard. With fewer rows it may be chance.
 _LEAST_MISSING = 10.0
 
 
@@ -47,11 +47,12 @@ def warn_of_labels(orders: Sequence[LabelOrder], numbers: Sequence[int], functio
 def _narrow(orders: Sequence[LabelOrder], counts: np.ndarray) -> list[int]:
     """Indices of the narrow shards, unless all of them may be narrow by chance. The data have so
     many rows of each class."""
-    n_all, narrow, most_missing = max(int(counts.sum()), 1), list[int](), 0.0
+    shares, narrow, most_missing = counts / max(int(counts.sum()), 1), list[int](), 0.0
     for s, order in enumerate(orders):
-        there = np.flatnonzero(order.counts)
-        lacking = 1.0 - counts[there].sum() / n_all
-        if len(there) == 1 or lacking >= _SHARE:
+        there, n_rows = np.flatnonzero(order.counts), float(order.counts.sum())
+        by_chance = float(shares @ (1.0 - shares) ** n_rows)
+        excess = 1.0 - float(shares[there].sum()) - by_chance
+        if len(there) == 1 or excess >= _SHARE:
             narrow.append(s)
-            most_missing = max(most_missing, lacking * float(order.counts.sum()))
+            most_missing = max(most_missing, excess * n_rows)
     return narrow if most_missing >= _LEAST_MISSING else []

@@ -532,6 +532,9 @@ def test_shards_that_lack_a_rare_class_by_chance_do_not_warn():
     X, y = make_data()
     y = (np.arange(240) == 100).astype(int)
     fit_distributed([(X[s : s + 60], y[s : s + 60]) for s in range(0, 240, 60)], algo="alma")
+    many = np.random.default_rng(0).integers(60, size=240)  # a shard lacks 25 or more of 60
+    shards = [(X[s : s + 40], many[s : s + 40]) for s in range(0, 240, 40)]
+    fit_distributed(shards, algo="alma", mixing="uniform")
 
 
 @pytest.mark.parametrize("name", ["alma 2", "so"])
