@@ -31,6 +31,7 @@ from sparsemargin.distributed.schema import Part, Schema
 from sparsemargin.distributed.shards import MatrixShard
 from sparsemargin.distributed.slices import Piece, Shape, Slice, Sums
 from sparsemargin.models import ALGORITHMS
+from sparsemargin.streaming.label_order import LabelOrder
 
 # If a decision is closer to its threshold, rounding may change it.
 CLOSEST = 1e-11
@@ -525,6 +526,18 @@ def test_labels_that_are_sorted_over_shards_warn(tmp_path):
         fit_distributed(paths, algo="alma")
     with pytest.warns(UserWarning, match=told):
         sparsemargin.fit_svmlight(paths, "alma")
+
+
+@given(codes=st.lists(st.integers(0, 3), max_size=30), cuts=st.sets(st.integers(0, 30)))
+def test_joined_orders_of_labels_are_that_of_consecutive_rows(codes, cuts):
+    whole, joined = LabelOrder(), LabelOrder()
+    whole.add(np.array(codes, dtype=np.int64))
+    for rows in np.split(np.array(codes, dtype=np.int64), sorted(cuts)):
+        order = LabelOrder()
+        order.add(rows)
+        joined.join(order)
+    assert joined.counts.tolist() == whole.counts.tolist()
+    assert replace(joined, counts=None) == replace(whole, counts=None)
 
 
 @pytest.mark.filterwarnings("error")
