@@ -10,11 +10,12 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
+from sparsemargin._shown import first_three
 from sparsemargin.distributed.row_makers import RowMaker
 from sparsemargin.distributed.shard_forms import Pair, is_future, is_lazy
 from sparsemargin.distributed.shards import FileShard, MatrixShard, Shard
@@ -79,7 +80,30 @@ class Backend(ABC):
     """
 
     shards: list[Any]  # handles
+    names: list[str]  # names of the files of the shards that were given, or their numbers
+    numbers: list[int]  # the number of each shard among those that were given
     n_workers: int  # the number of workers now
+
+    def __init__(self, given: Sequence[Pair | FileShard]) -> None:
+        self.names = [
+            f"shard {s}" if isinstance(shard, Pair) else shard.name for s, shard in enumerate(given)
+        ]
+        self.numbers = [*range(len(given))]
+
+    def keep_rows(self, n_rows: Sequence[int]) -> None:
+        """Leave out the shards without rows. Raise an error if no shard has rows."""
+        kept = [s for s, n in enumerate(n_rows) if n]
+        if not kept:
+            raise ValueError(
+                f"No shard has rows: {first_three(self.names)}. Pass data that have rows with "
+                "labels."
+            )
+        self.shards = [self.shards[s] for s in kept]
+        self.numbers = [self.numbers[s] for s in kept]
+
+    def naming(self, s: int | None) -> AbstractContextManager[None]:
+        """A context that adds the number of a shard, as it was given, to errors."""
+        return _naming(None if s is None else self.numbers[s], len(self.names))
 
     @abstractmethod
     def share(self, value: Any) -> Any:
@@ -130,9 +154,10 @@ class SerialBackend(Backend):
     def __init__(
         self, shards: Sequence[Pair | FileShard], row_maker: RowMaker | None = None
     ) -> None:
+        super().__init__(shards)
         self.shards = []
         for s, shard in enumerate(shards):
-            with _naming(s, len(shards)):
+            with self.naming(s):
                 given, y = map(_here, _parts(shard))
                 self.shards.append(open_shard(given, y, row_maker))
 
@@ -144,7 +169,7 @@ class SerialBackend(Backend):
 
     def completed(self, calls: Mapping[int, Any], more: Sequence[Any] = ()) -> Generator[int]:
         for s, call in calls.items():
-            with _naming(s, len(self.shards)):
+            with self.naming(s):
                 _known(call)
             yield s
         self.gather(more)
@@ -186,6 +211,7 @@ class DaskBackend(Backend):
     def __init__(
         self, client: Client, shards: Sequence[Pair | FileShard], row_maker: RowMaker | None = None
     ) -> None:
+        super().__init__(shards)
         if client.status != "running":
             raise ConnectionError(f"{client!r} is {client.status}. Pass one that is connected.")
         self.client, self.address = client, str(client.scheduler.address)
@@ -282,7 +308,7 @@ class DaskBackend(Backend):
     def _raise_error_of(self, future: Future, shards: Mapping[Future, int]) -> None:
         """Raise the error of a call. It may have begun in a call for a shard, which it names."""
         future = next((each for each in shards if each.status == "error"), future)
-        with _naming(shards.get(future), len(self.shards)):
+        with self.naming(shards.get(future)):
             _refuse_worker(future.exception())
             future.result()
 

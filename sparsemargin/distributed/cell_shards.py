@@ -24,12 +24,12 @@ from sparsemargin.cells.learn import keep_outputs, mixing_seed
 from sparsemargin.cells.source import CellCorpus, sample_of
 from sparsemargin.distributed.backends import Backend
 from sparsemargin.distributed.shards import FileShard, Shard
-from sparsemargin.files.sources import Source
+from sparsemargin.files.sources import Source, open_sources
 from sparsemargin.genomes.cells import CellNormalizer, counts_of
 from sparsemargin.genomes.conversion import Sample as CellSample
 from sparsemargin.models import Learner
 from sparsemargin.models.inputs.labels import label_text
-from sparsemargin.readers.cell_files import cells_of
+from sparsemargin.readers.cell_files import NoCellsError, cells_of
 from sparsemargin.readers.label_tables import named_table
 
 # Number of first cells that decide whether a Dask array has counts or logarithms.
@@ -53,6 +53,7 @@ class CellRows:
     of_truths: bool = False  # whether the labels of files are truth values, learned as texts
 
     name: ClassVar = "normalizer"
+    on_one_machine: ClassVar = "fit_anndata"
 
     def __post_init__(self) -> None:
         # A relative path would refer to the current folder of a worker.
@@ -106,6 +107,7 @@ def prepare(maker: CellRows, backend: Backend, options: Any) -> tuple[Any, Sampl
     """Collect the genes of all shards, and fit the normalizer to some of their cells. Return the
     options with the classes, and these cells."""
     step = maker.step
+    backend.keep_rows(backend.each(_has_cells, maker.form))
     if maker.columns is None:
         of_shards = backend.each(_genes_and_classes, maker.form, maker.label)
         files = [each for genes, _ in of_shards for each in genes]
@@ -137,6 +139,20 @@ def calibrate(learner: Learner, sample: Sample, seed: int | None) -> None:
     # Shuffled because the shards may be sorted by type.
     order = np.random.RandomState(seed or 0).permutation(len(codes))
     keep_outputs(learner, X[order], codes[order])
+
+
+def _has_cells(shard: Shard, form: CellForm) -> bool:
+    """Whether the shard has cells. An empty file among others of a shard raises an error."""
+    if not isinstance(shard, FileShard):
+        return shard.rows.n_rows > 0
+    sources = open_sources(shard.paths)
+    try:
+        with form.open(shard.paths):
+            return True
+    except NoCellsError:
+        if len(sources) > 1:
+            raise
+        return False
 
 
 def _genes_and_classes(

@@ -18,12 +18,12 @@ from sparsemargin._engine.rows.parts import pointers_of
 from sparsemargin._version import __version__
 from sparsemargin.distributed.backends import Backend, backend_of
 from sparsemargin.distributed.mixing import Mixing, Mixture
-from sparsemargin.distributed.rounds import Round, Rounds, ShardOptions, survey
+from sparsemargin.distributed.rounds import Round, Rounds, ShardOptions, survey, terms_of
 from sparsemargin.distributed.row_makers import Texts, estimator_of
 from sparsemargin.distributed.schema import (
     Schema,
     Survey,
-    check_rows_there,
+    check_features_there,
     schema_of_files,
     schema_of_matrices,
 )
@@ -128,6 +128,8 @@ def fit_distributed(
           one shard. Files are read on the worker once, and then replaced by their row caches. A
           row cache (``*.smcache``) may itself be passed.
         - An AnnData with a Dask array in ``.X`` or in a layer: each block of cells is a shard.
+
+        Shards without rows are left out.
     y : Dask collection or array-like of shape (n_samples,), default=None
         The labels for a Dask array, column or bag, with the same blocks as `shards`.
     client : dask.distributed.Client, str or None, default=None
@@ -194,6 +196,9 @@ def fit_distributed(
     -----
     Interruption
         After Ctrl-C, which ends the fit. The model is the last mixture.
+    UserWarning
+        If shards have one class only, or far fewer classes than the data, or if rows are sorted by
+        their labels.
 
     References
     ----------
@@ -260,13 +265,13 @@ def learn_shards(shards: Any, y: Any, options: ShardOptions) -> Learner:
             from sparsemargin.distributed import cell_shards
 
             options, sample = cell_shards.prepare(row_maker, backend, options)
-        surveys = _surveys_of(backend, row_maker, len(found))
+        surveys = _surveys_of(backend, row_maker)
         n_rows = sum(each.n_rows for each in surveys)
         if are_cells:
             options = with_cell_defaults(options, n_rows, has_max_iter=options.max_iter != "auto")
             learner = _learner_of(options)
         if files:
-            names = [file.name for file in files]
+            names = [backend.names[each.number] for each in surveys]
             schema = schema_of_files(names, surveys, options.classes, options.positive)
         else:
             schema = schema_of_matrices(surveys)
@@ -275,7 +280,7 @@ def learn_shards(shards: Any, y: Any, options: ShardOptions) -> Learner:
         if learner.intercept_scaling == "auto":
             p = learner.p_for(schema.n_columns)
             learner.intercept_scaling = intercept_scale(surveys[0].beginning, p)
-        mixture = Mixture(learner, schema, len(found), options.memory_limit)
+        mixture = Mixture(learner, schema, len(surveys), options.memory_limit)
         rounds = Rounds(backend, surveys, mixture, options)
         learner = rounds.run()
         if sample is not None and options.positive is None and len(sample[1]) >= n_rows:
@@ -286,17 +291,19 @@ def learn_shards(shards: Any, y: Any, options: ShardOptions) -> Learner:
         return learner
 
 
-def _surveys_of(backend: Backend, row_maker: Any, n_shards: int) -> list[Survey]:
-    """The surveys of all shards. A vectorizer that can remember terms gets those of the first
-    shard."""
+def _surveys_of(backend: Backend, row_maker: Any) -> list[Survey]:
+    """The surveys of all shards with rows; the others are left out. A vectorizer that can remember
+    terms gets those of the first of these shards."""
+    found = backend.each(survey, __version__)
+    backend.keep_rows([each.n_rows for each in found])
+    kept = zip(backend.numbers, (each for each in found if each.n_rows), strict=True)
+    surveys = [each._replace(number=number) for number, each in kept]
+    check_features_there(surveys)
     step = getattr(row_maker, "step", None)
-    wants_terms = hasattr(step, "remember_terms") and not hasattr(step, "terms_")
-    given = {s: (__version__, None if s or not wants_terms else step) for s in range(n_shards)}
-    surveys, terms = zip(*backend.results(backend.over_shards(survey, given)), strict=True)
-    if wants_terms:
-        step.terms_ = pickle.loads(terms[0])  # type: ignore[union-attr]
-    check_rows_there(surveys)
-    return [*surveys]
+    if hasattr(step, "remember_terms") and not hasattr(step, "terms_"):
+        (terms,) = backend.results(backend.over_shards(terms_of, {0: (step,)}))
+        step.terms_ = pickle.loads(terms)  # type: ignore[union-attr]
+    return surveys
 
 
 def _check_options(options: ShardOptions) -> None:

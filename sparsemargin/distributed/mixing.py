@@ -126,7 +126,7 @@ class Update:
     corrections: np.ndarray  # corrections in this part, shape (n_vectors,)
     mistakes: int | None  # rows predicted wrongly before their trial, if known
     rows_by_class: Any  # rows without and with each class, shape (2, n_classes)
-    label_order: LabelOrder  # order of the labels of rows that were not shuffled
+    label_order: LabelOrder  # order of the labels over the parts
     scalars: dict[str, np.ndarray]  # see `ShardEpoch.scalars`
     n_received: int  # bytes of the mixture, and of what has changed
     n_sent: int

@@ -23,12 +23,12 @@ from sparsemargin._engine.first_order.linear_space import LinearSpace
 from sparsemargin._engine.fitting.epochs import Patience, count_trials
 from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
 from sparsemargin._engine.fitting.threads import uninterrupted
-from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.mixing.coordinates import ColumnSet
 from sparsemargin._engine.rows.csr import Csr
 from sparsemargin._version import __version__
 from sparsemargin.distributed.backends import Backend, LostScheduler, imported_dask
 from sparsemargin.distributed.dual_vectors import VectorMixer
+from sparsemargin.distributed.labels_of_shards import warn_of_labels
 from sparsemargin.distributed.mistakes import MistakesMixer
 from sparsemargin.distributed.mixing import (
     Learned,
@@ -41,7 +41,7 @@ from sparsemargin.distributed.mixing import (
     bytes_of,
 )
 from sparsemargin.distributed.row_makers import RowMaker, estimator_of
-from sparsemargin.distributed.schema import Part, Schema, Survey
+from sparsemargin.distributed.schema import WHOLE, Part, Schema, Survey
 from sparsemargin.distributed.shards import Shard, names_of
 from sparsemargin.distributed.tally import Tally, added
 from sparsemargin.files.remote import exists
@@ -98,12 +98,16 @@ def check_library(library: str) -> None:
         )
 
 
-def survey(shard: Shard, library: str, step: Any) -> tuple[Survey, bytes]:
-    """The facts about a shard needed before training, and the terms of the columns for a
-    vectorizer. The terms are pickled, because Dask would serialize them one by one."""
+def survey(shard: Shard, library: str) -> Survey:
+    """The facts about a shard needed before training."""
     check_library(library)
-    terms = None if step is None else shard.terms(deepcopy(step))
-    return shard.survey(), pickle.dumps(terms)
+    return shard.survey()
+
+
+def terms_of(shard: Shard, step: Any) -> bytes:
+    """The terms of the columns for a vectorizer. They are pickled, because Dask would serialize
+    them one by one."""
+    return pickle.dumps(shard.terms(deepcopy(step)))
 
 
 def learn_part(shard: Shard, plan: Plan, number: int, part: Part, *start: Any) -> Learned:
@@ -126,7 +130,8 @@ def learn_part(shard: Shard, plan: Plan, number: int, part: Part, *start: Any) -
             # The last one stands for all other columns, and is in no row.
             indices = chosen.positions(rows.indices)
             rows = Csr(rows.data, indices, rows.indptr, len(at[0]) + 1 - plan.has_bias)
-        label_order.add(targets, order)
+        # A shard that is sorted is still sorted if the rows of each part are shuffled.
+        label_order.add(targets, order if part == WHOLE else None)
         task = learner.make_task(
             rows, targets, None, first_row=first_row, progress=kept, distinct=True
         )
@@ -225,6 +230,9 @@ class Rounds:
     ) -> None:
         self.backend, self.surveys, self.mixture = backend, surveys, mixture
         self.on_round, self.max_iter = options.on_round, mixture.learner.max_iter
+        in_memory = "fit_csr" if mixture.schema.reading is None else "fit_svmlight"
+        maker = options.row_maker
+        self.on_one_machine = in_memory if maker is None else maker.on_one_machine
         self.mixer = self._mixer(options)
         self.checkpoint = self._checkpoint(options)
         space, saved = mixture.space, dict[str, Any]()
@@ -358,7 +366,8 @@ class Rounds:
             orders = [LabelOrder() for _ in self.surveys]
             for s, update in updates:
                 orders[s].join(update.label_order)
-            _warn_of_order(orders)
+            numbers = [survey.number for survey in self.surveys]
+            warn_of_labels(orders, numbers, self.on_one_machine)
         if self.on_round is not None:
             corrections = np.zeros(len(self.surveys), int)
             sent = np.zeros(len(self.surveys), int)
@@ -421,12 +430,3 @@ class Rounds:
 
 # Values that replace fields of an update if its rows have been counted before.
 _NO_ROWS: dict[str, Any] = {"trials": 0, "rows_by_class": 0, "label_order": LabelOrder()}
-
-
-def _warn_of_order(orders: list[LabelOrder]) -> None:
-    """Warn if the rows of shards are sorted by their labels."""
-    are_sorted = [s for s, order in enumerate(orders) if order.is_sorted]
-    if are_sorted:
-        first, more = are_sorted[0], len(are_sorted) - 1
-        names = f"Shard {first}" + f", and {more} more like it" * bool(more)
-        warn_user(orders[first].warning(names))

@@ -18,6 +18,7 @@ class RowMaker(Protocol):
     """The conversion of texts or cells to rows."""
 
     name: ClassVar[str]  # name of the step in a pipeline
+    on_one_machine: ClassVar[str]  # name of the function that trains on one machine
     step: Any  # the transformer
 
     def opened(self, sources: list[Source], multilabel: bool) -> Any:
@@ -35,6 +36,7 @@ class Texts:
     step: Any
 
     name: ClassVar = "vectorizer"
+    on_one_machine: ClassVar = "fit_text"
 
     @contextmanager
     def opened(self, sources: list[Source], multilabel: bool) -> Iterator[DocumentCorpus]:

@@ -54,6 +54,7 @@ class Survey(NamedTuple):
     n_bytes: int  # size of the text, or of the arrays
     checksum: int  # checksum of rows and labels
     label_kind: LabelKind | None = None  # kind of the labels of files with types
+    number: int = 0  # number of the shard among those that were given
 
     def identity(self) -> dict[str, Any]:
         """The facts by which a resumed fit recognizes the shard."""
@@ -90,7 +91,7 @@ def schema_of_files(
     """The schema of files with these names; the classes are the caller's, or all labels found."""
     reading, table, kinds = surveys[0].reading, LabelTable(), list[LabelKind]()
     assert reading is not None
-    for s, survey in enumerate(surveys):
+    for survey in surveys:
         table.take(survey.labels.texts, survey.labels.numbers)
         if survey.label_kind is not None:
             kinds.append(survey.label_kind)
@@ -98,8 +99,9 @@ def schema_of_files(
         # Values of two dtypes are converted to the wider one.
         if survey.reading is None or replace(survey.reading, dtype=reading.dtype) != reading:
             raise ValueError(
-                f"Shards 0 and {s} were read in different ways: {reading} and {survey.reading}. "
-                "Make their row caches anew with the same settings."
+                f"Shards {surveys[0].number} and {survey.number} were read in different ways: "
+                f"{reading} and {survey.reading}. Make their row caches anew with the same "
+                "settings."
             )
     # The form of labels is fixed by the row cache.
     encoder = given_encoder(classes, positive, reading.multilabel)
@@ -124,15 +126,15 @@ def schema_of_files(
 def schema_of_matrices(surveys: Sequence[Survey]) -> Schema:
     """The schema of matrices; the classes are those of all shards."""
     first = surveys[0]
-    for s, survey in enumerate(surveys):
+    for survey in surveys:
         if survey.n_columns != first.n_columns:
             raise ValueError(
-                f"Shard 0 has {first.n_columns} features, shard {s} has {survey.n_columns}. All "
-                "shards must have the same."
+                f"Shard {first.number} has {first.n_columns} features, shard {survey.number} has "
+                f"{survey.n_columns}. All shards must have the same."
             )
         if _kind(survey) != _kind(first):
             raise ValueError(
-                f"The labels of shards 0 and {s} are of different kinds: "
+                f"The labels of shards {first.number} and {survey.number} are of different kinds: "
                 f"{_kind(first)} and {_kind(survey)}. Give them all in one way."
             )
     classes = np.unique(np.concatenate([survey.labels for survey in surveys]))
@@ -152,12 +154,7 @@ def _kind(survey: Survey) -> str:
     return kind + {None: "", "lists": ", any number a row"}.get(survey.form, indicator)
 
 
-def check_rows_there(surveys: Sequence[Survey]) -> None:
-    """Raise an error for shards without rows, and if there are no features at all."""
-    for s, survey in enumerate(surveys):
-        if not survey.n_rows:
-            raise ValueError(
-                f"Shard {s} of {len(surveys)}, counted from 0, has no rows. Leave it out."
-            )
+def check_features_there(surveys: Sequence[Survey]) -> None:
+    """Raise an error if there are no features at all."""
     if not any(survey.n_entries for survey in surveys):
         raise ValueError("The data have labels but no features: nothing can be learned from them.")

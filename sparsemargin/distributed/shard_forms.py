@@ -52,8 +52,11 @@ def row_maker_of(
     is_text = hasattr(type(shards), "to_delayed") and not is_array(shards)
     first = shards[0] if isinstance(shards, list) and shards else shards
     first = first[0] if isinstance(first, list) and first else first
-    if isinstance(first, tuple) and isinstance(first[0], list):
-        is_text = bool(first[0]) and isinstance(first[0][0], str)
+    if isinstance(first, tuple):
+        # Lists without texts are shards without rows, which are left out later.
+        lists = (each[0] for each in shards if isinstance(each, tuple) and each)
+        some = next((each for each in lists if not isinstance(each, list) or each), None)
+        is_text = isinstance(some, list) and isinstance(some[0], str)
     if isinstance(first, str | os.PathLike):
         # Folders of parquet files are recognized by these files.
         name = os.fspath(first)

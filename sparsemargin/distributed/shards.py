@@ -78,12 +78,13 @@ class MatrixShard:
                 y = y.to_numpy() if hasattr(y, "to_numpy") else list(y)
             X, y = row_maker.present(list(X), y)
             texts = X[:_TEXTS_KEPT]
-        if row_maker is not None:
+        if getattr(X, "shape", (len(X),) if isinstance(X, list) else ())[:1] == (0,):
+            X = csr_matrix((0, 0))  # a shard without rows, which is left out later
+        elif row_maker is not None:
             X = row_maker.rows(X)
         y = check_sparse(y, "y")
         if hasattr(X, "tocsr") and not issparse(X):
             X = X.tocsr()
-        # Shards without rows are rejected later with a message that has the number of the shard.
         X = as_csr(X, ensure_min_samples=0, ensure_min_features=0)
         many = multilabel_targets(y)
         labels = check_labels(y) if many is None else many

@@ -30,6 +30,10 @@ from sparsemargin.readers.cell_columns import (
 from sparsemargin.readers.stored_arrays import DAMAGED, UNPACKING, Array, Group, Node, readable
 
 
+class NoCellsError(ValueError):
+    """A file has no cells."""
+
+
 @dataclass
 class Cells:
     """Cells, and the location of their values.
@@ -67,7 +71,8 @@ class Cells:
                 f"its matrix has {self.n_cells:,} rows, but it names {len(self.barcodes):,} cells"
             )
         if not self.n_cells or not self.n_genes:
-            raise ValueError(f"{self.name} has no {'genes' if self.n_cells else 'cells'}.")
+            kind = ValueError if self.n_cells else NoCellsError
+            raise kind(f"{self.name} has no {'genes' if self.n_cells else 'cells'}.")
 
     def _damaged(self, what: str) -> ValueError:
         return ValueError(f"{self.name} is damaged: {what}.")

@@ -29,26 +29,29 @@ class LabelOrder:
 
     counts: np.ndarray = field(default_factory=partial(np.zeros, 0, dtype=np.int64))
     changes: int = 0
+    first: int | None = None
     last: int | None = None
 
-    def add(self, codes: Targets, order: np.ndarray | None) -> None:
-        """Count the classes of the next rows, unless they are shuffled (`order` is not None) or
-        have several labels."""
-        if order is not None or isinstance(codes, Positives) or not len(codes):
+    def add(self, codes: Targets, order: np.ndarray | None = None) -> None:
+        """Count the classes of the next rows, which are used in this order, unless they have
+        several labels."""
+        if isinstance(codes, Positives) or not len(codes):
             return
-        counts = np.bincount(codes, minlength=len(self.counts))
-        counts[: len(self.counts)] += self.counts
-        self.counts = counts
-        self.changes += int(np.count_nonzero(codes[1:] != codes[:-1]))
-        self.changes += self.last is not None and self.last != codes[0]
-        self.last = int(codes[-1])
+        codes = codes if order is None else codes[order]
+        changes = int(np.count_nonzero(codes[1:] != codes[:-1]))
+        self.join(LabelOrder(np.bincount(codes), changes, int(codes[0]), int(codes[-1])))
 
     def join(self, other: LabelOrder) -> None:
         """Add the counts of `other`, which has seen the rows that follow."""
+        if other.first is None:
+            return
         counts = np.zeros(max(len(self.counts), len(other.counts)), dtype=np.int64)
         for each in self, other:
             counts[: len(each.counts)] += each.counts
-        self.counts, self.changes = counts, self.changes + other.changes
+        changes_between = self.last is not None and self.last != other.first
+        self.counts, self.changes = counts, self.changes + other.changes + changes_between
+        self.first = other.first if self.first is None else self.first
+        self.last = other.last
 
     @property
     def expected(self) -> float:

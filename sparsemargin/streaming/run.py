@@ -235,7 +235,8 @@ class Run:
             if not self.opened:
                 self._open(block)
             targets = self.labels.targets_of(block)
-            self.label_order.add(targets, order)
+            if order is None:
+                self.label_order.add(targets)
             if self.resumed is not None:
                 self._pass_over(block, targets)
                 return

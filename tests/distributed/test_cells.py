@@ -154,6 +154,26 @@ def test_four_shards_have_the_error_of_one_machine(name, most, tmp_path):
     assert 1 - right.mean() < most
 
 
+def test_files_and_blocks_without_cells_are_left_out(adata, paths, tmp_path):
+    expected = fit_distributed(paths, **HOW)
+    adata[:0, :30].copy().write_h5ad(tmp_path / "0a.h5ad")
+    given = [str(tmp_path / "0a.h5ad"), *paths]
+    assert_same(fit_distributed(given, **HOW).classifier_, expected.classifier_)
+    with pytest.raises(ValueError, match=r"No shard has rows: .*0a\.h5ad\. Pass data"):
+        fit_distributed(given[:1], **HOW)
+    with pytest.raises(ValueError, match=r"0a\.h5ad has no cells"):
+        fit_distributed([given[:2]], **HOW)
+    arrays = pytest.importorskip("dask.array")
+    n, counts = adata.n_obs, adata.X.toarray()
+    lazy = []
+    for chunks in (100, n - 100), (0, 100, 0, n - 100):
+        adata.layers["lazy"] = arrays.from_array(counts, chunks=(chunks, -1))
+        assert adata.layers["lazy"].chunks[0] == chunks
+        lazy.append(fit_distributed(adata, layer="lazy", **HOW).classifier_)
+    assert_same(*lazy)
+
+
+@pytest.mark.filterwarnings("ignore:2 of 4 shards have rows of one class")
 def test_shards_sorted_by_type_give_probabilities(adata, tmp_path):
     order = np.argsort(adata.obs["cell_type"].astype(str), kind="stable")
     for s, some in enumerate(np.array_split(order, 4)):

@@ -70,6 +70,16 @@ def test_workers_give_the_same_model(name, client):
     assert_same(fit_distributed(shards, client=client, **parameters(name)), here)
 
 
+def test_workers_leave_out_shards_without_rows(client):
+    X, y = make_data(n_classes=3)
+    shards = cut(X, y, 3)
+    given = [(X[:0], y[:0]), *shards[:2], (X[:0], y[:0]), shards[2]]
+    assert_same(fit_distributed(given, client=client, **HOW), fit_distributed(shards, **HOW))
+    given[4] = X[:, :30], y
+    with pytest.raises(ValueError, match="Shard 1 has 40 features, shard 4 has 30"):
+        fit_distributed(given, client=client, **HOW)
+
+
 def test_files_are_read_by_the_workers(client, paths, tmp_path, monkeypatch):
     """The workers are in another folder."""
     monkeypatch.chdir(tmp_path)

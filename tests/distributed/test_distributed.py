@@ -3,6 +3,7 @@
 import itertools
 import os
 import pickle
+import warnings
 from dataclasses import replace
 from itertools import pairwise as pairwise_of
 
@@ -30,6 +31,7 @@ from sparsemargin.distributed.schema import Part, Schema
 from sparsemargin.distributed.shards import MatrixShard
 from sparsemargin.distributed.slices import Piece, Shape, Slice, Sums
 from sparsemargin.models import ALGORITHMS
+from sparsemargin.streaming.label_order import LabelOrder
 
 # If a decision is closer to its threshold, rounding may change it.
 CLOSEST = 1e-11
@@ -433,7 +435,9 @@ def test_unsupported_options_raise_an_error(how, words):
     (lambda X, y: [(X, y), 3], "can't be of type int"),
     (lambda X, y: [(X, y), (X, y[:-1])], "Shard 1 of 2.* 240 rows, and y 239 labels"),
     (lambda X, y: [(X, y), (X * np.nan, y)], "Shard 1 of 2.*NaN at row"),
-    (lambda X, y: [(X, y), (X[:0], y[:0])], "Shard 1 of 2.*no rows"),
+    (lambda X, y: [(X[:0], y[:0])] * 4, r"No shard has rows: shard 0, shard 1, shard 2, \.\.\."),
+    (lambda X, y: [(X[:0], y[:0]), (X, y), (X[:, :30], y)], "Shard 1 has 40 features, shard 2"),
+    (lambda X, y: [(X, y), (X[:0], y)], "Shard 1 of 2.*0 rows, and y 240 labels"),
     (lambda X, y: [(X, y), (["a text"], y[:1])], "Shard 1 of 2.*holds text"),
     (lambda X, y: [(X, y), (X[:, :30], y)], "40 features, shard 1 has 30"),
     (lambda X, y: [(X, y), (X, y.astype(str))], "numbers and text"),
@@ -449,7 +453,6 @@ def test_invalid_shards_are_named(make, words):
 @pytest.mark.parametrize(("text", "how", "kind", "words"), [
     ("1 1:2\n-1 nonsense\n", {}, ValueError, r"Shard 1 of 2.*bad\.svm.*line 2"),
     (None, {}, OSError, r"Shard 1 of 2.*bad\.svm"),
-    ("# nothing\n", {}, ValueError, r"Shard 1 of 2.*no rows"),
     ("1 1:2\n", {"positive": "7"}, ValueError, "No row has the label positive='7'"),
     ("1 1:2\n9 1:2\n", {"classes": [0, 1]}, ValueError,
      r"bad\.svm, row \d+: the label 9 is none of the classes"),
@@ -477,11 +480,94 @@ def test_shards_sorted_by_label_cause_one_warning(tmp_path):
         assert len(warned) == 1
 
 
-@pytest.mark.filterwarnings("error")
-def test_shuffled_shards_do_not_warn_about_sorted_labels():
+def test_sorted_shards_warn_unless_they_are_shuffled_as_a_whole():
+    """One shard, and the shards of a ring, are shuffled. Of others, only the parts are."""
+    X, y = make_data(n_classes=3)
+    order = np.argsort(y, kind="stable")
+    sorted_rows = X[order], y[order]
+    with pytest.warns(UserWarning, match="Shard 0, and 3 more like it.* change 2 times in 240"):
+        fit_distributed([sorted_rows] * 4, algo="alma")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit_distributed([sorted_rows], algo="alma")
+        fit_distributed([sorted_rows] * 3, algo="alma")  # a ring
+        fit_distributed([(X[s : s + 80], y[s : s + 80]) for s in (0, 80, 160)], algo="alma")
+
+
+@pytest.mark.parametrize("how", [
+    {}, {"shuffle": False}, {"algo": "so"}, {"mixing": "ring", "algo": "pnorm"},
+])  # fmt: skip
+def test_shards_of_one_class_cause_one_warning(how, tmp_path):
+    X, y = make_data()
+    halves = [np.flatnonzero(y == label) for label in (1, 0)]
+    shards = [(X[rows], y[rows]) for rows in (slice(60), *halves)]
+    shards.insert(1, (X[:0], y[:0]))
+    told = r"2 of 3 shards have rows of one class only \(the first is shard 2\), and the data h.* 2"
+    for form, function in (shards, "fit_csr"), (write_each(tmp_path, shards), "fit_svmlight"):
+        with pytest.warns(UserWarning, match=rf"{told} classes.*one machine by {function}") as met:
+            fit_distributed(form, **{"algo": "alma", **how})
+        assert len(met) == 1
+
+
+def test_shards_of_few_classes_warn():
+    X, y = make_data(800, n_classes=4)
+    shards = [(X[np.isin(y, some)], y[np.isin(y, some)]) for some in ([0, 3], [1, 2])]
+    with pytest.warns(UserWarning, match=r"2 of 2 shards have rows of at most 2 classes.*4 c"):
+        fit_distributed(shards, algo="alma")
+
+
+def test_labels_that_are_sorted_over_shards_warn(tmp_path):
+    """No shard alone is sorted. One machine warns of the same order in consecutive files."""
     X, y = make_data()
     order = np.argsort(y, kind="stable")
-    fit_distributed([(X[order], y[order])] * 2, algo="alma")
+    pieces = np.array_split(order, 24)
+    paths = write_each(tmp_path, [(X[rows], y[rows]) for rows in pieces])
+    told = r"change 1 times in 240 rows, instead of about 116 times as in random order"
+    with pytest.warns(UserWarning, match=f"24 shards, one after the other: the rows.*{told}"):
+        fit_distributed(paths, algo="alma")
+    with pytest.warns(UserWarning, match=told):
+        sparsemargin.fit_svmlight(paths, "alma")
+
+
+@given(codes=st.lists(st.integers(0, 3), max_size=30), cuts=st.sets(st.integers(0, 30)))
+def test_joined_orders_of_labels_are_that_of_consecutive_rows(codes, cuts):
+    whole, joined = LabelOrder(), LabelOrder()
+    whole.add(np.array(codes, dtype=np.int64))
+    for rows in np.split(np.array(codes, dtype=np.int64), sorted(cuts)):
+        order = LabelOrder()
+        order.add(rows)
+        joined.join(order)
+    assert joined.counts.tolist() == whole.counts.tolist()
+    assert replace(joined, counts=None) == replace(whole, counts=None)
+
+
+@pytest.mark.filterwarnings("error")
+def test_shards_that_lack_a_rare_class_by_chance_do_not_warn():
+    X, y = make_data()
+    y = (np.arange(240) == 100).astype(int)
+    fit_distributed([(X[s : s + 60], y[s : s + 60]) for s in range(0, 240, 60)], algo="alma")
+    many = np.random.default_rng(0).integers(60, size=240)  # a shard lacks 25 or more of 60
+    shards = [(X[s : s + 40], many[s : s + 40]) for s in range(0, 240, 40)]
+    fit_distributed(shards, algo="alma", mixing="uniform")
+
+
+@pytest.mark.parametrize("name", ["alma 2", "so"])
+def test_shards_without_rows_are_left_out(name, tmp_path):
+    X, y = make_data(n_classes=3)
+    shards, nothing, how = cut(X, y, 4), (X[:0], y[:0]), parameters(name)
+    expected = fit_distributed(shards, **how)
+    some = [nothing, shards[0], nothing, *shards[1:], nothing]
+    paths = write_each(tmp_path, some)
+    for form in some, [([], []), *shards]:
+        assert_same(fit_distributed(form, **how), expected)
+    full = [path for path in paths if os.path.getsize(path)]
+    of_files = fit_distributed(full, **how)
+    assert_same(fit_distributed(paths, **how), of_files)
+    kept = {"checkpoint": tmp_path / "a.model"}
+    fit_distributed(full, **{**how, **kept, "max_iter": 1})
+    assert_same(fit_distributed(paths, resume=True, **kept, **how), of_files)
+    with pytest.raises(ValueError, match=r"No shard has rows: .*0\.svm, .*2\.svm, .*6\.svm\. Pass"):
+        fit_distributed([path for path in paths if path not in full], **how)
 
 
 def test_file_that_changes_between_epochs_raises_an_error(tmp_path):

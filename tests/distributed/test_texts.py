@@ -192,6 +192,61 @@ def test_folders_of_parquet_files_are_texts(tmp_path):
         assert_same(fit_distributed(given, **how).classifier_, expected.classifier_)
 
 
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_files_without_texts_are_left_out(form, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    texts, labels = messages()
+    table = pandas.DataFrame({"text": texts, "label": labels})
+    names = [str(tmp_path / f"{s}.{form}") for s in range(4)]
+    for name, rows in zip(names, (slice(0), slice(70), slice(0), slice(70, 120)), strict=True):
+        part = table.iloc[rows]
+        part.to_csv(name, index=False) if form == "csv" else part.to_parquet(name)
+    how = {"random_state": 0, "max_iter": 2}
+    expected = fit_distributed(names[1::2], **how)
+    model = fit_distributed(str(tmp_path / f"*.{form}"), **how)
+    assert_same(model.classifier_, expected.classifier_)
+    assert model.vectorizer_.terms_ == expected.vectorizer_.terms_ != {}
+    with pytest.raises(ValueError, match=rf"No shard has rows: .*0\.{form}, .*2\.{form}\. Pass"):
+        fit_distributed(names[::2], **how)
+
+
+def test_lists_and_partitions_without_texts_are_left_out():
+    texts, labels = messages()
+    pairs = [(texts[s::2], labels[s::2]) for s in range(2)]
+    expected = fit_distributed(pairs, random_state=0)
+    model = fit_distributed([([], []), pairs[0], ([], []), pairs[1]], random_state=0)
+    assert_same(model.classifier_, expected.classifier_)
+    assert model.vectorizer_.terms_ == expected.vectorizer_.terms_
+    bag = pytest.importorskip("dask.bag")
+    delayed = pytest.importorskip("dask").delayed
+    parts = [([], []), *pairs, ([], [])]
+    lazy = [bag.from_delayed([delayed(list)(part[i]) for part in parts]) for i in range(2)]
+    how = {"features": HashingVectorizer(n_features=256), "random_state": 0}
+    model = fit_distributed(*lazy, **how)
+    assert_same(model.classifier_, fit_distributed(pairs, **how).classifier_)
+
+
+def test_folders_without_parquet_files_raise_the_error_of_fit_text(tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "readme.md").write_text("Notes.")
+    for folder in tmp_path / "empty", tmp_path / "notes":
+        with pytest.raises(IsADirectoryError, match="is a directory") as alone:
+            sparsemargin.fit_text(folder)
+        with pytest.raises(IsADirectoryError) as raised:
+            fit_distributed(folder)
+        assert str(raised.value) == str(alone.value)
+
+
+def test_one_file_per_label_warns(tmp_path):
+    texts, labels = messages()
+    for label in WORDS:
+        lines = [f"{label}\t{texts[i]}\n" for i in np.flatnonzero(labels == label)]
+        (tmp_path / f"{label}.tsv").write_text("".join(lines))
+    with pytest.warns(UserWarning, match=r"2 of 2 shards have rows of one class .*by fit_text,"):
+        fit_distributed(str(tmp_path / "*.tsv"), random_state=0)
+
+
 def test_too_many_classes_for_the_default_columns_name_the_remedy():
     texts, _ = messages(400)
     shards = [(texts[s::2], [f"c{i % 20}" for i in range(200)]) for s in range(2)]

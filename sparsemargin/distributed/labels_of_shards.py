@@ -1,0 +1,58 @@
+"""Warnings about shards that lack classes, or whose rows are sorted by their labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sparsemargin._engine.messages import warn_user
+from sparsemargin.streaming.label_order import LabelOrder
+
+# A shard is narrow if it has one class only, or if the classes that it lacks have this share of all
+# rows, beyond the share expected if rows were divided at random. Half of equal classes may have a
+# little less than half of the rows.
+_SHARE = 0.4
+# The least excess over this expectation, in rows of a shard. With fewer rows it may be chance.
+_LEAST_MISSING = 10.0
+
+
+def warn_of_labels(orders: Sequence[LabelOrder], numbers: Sequence[int], function: str) -> None:
+    """Warn once if shards lack classes, or if rows are sorted by their labels, within the shards or
+    over them. `numbers` are those of the shards, `function` trains on one machine."""
+    remedy = (
+        "Mix all rows before they are divided into shards, or train on one machine by "
+        f"{function}, which shuffles them."
+    )
+    whole = LabelOrder()
+    for order in orders:
+        whole.join(order)
+    are_sorted = [s for s, order in enumerate(orders) if order.is_sorted]
+    if narrow := _narrow(orders, whole.counts):
+        most = max(np.count_nonzero(orders[s].counts) for s in narrow)
+        warn_user(
+            f"{len(narrow)} of {len(orders)} shards {'has' if len(narrow) == 1 else 'have'} rows "
+            f"of {'one class' if most == 1 else f'at most {most} classes'} only (the first is "
+            f"shard {numbers[narrow[0]]}), and the data have {np.count_nonzero(whole.counts)} "
+            f"classes. A shard can't learn the classes that it lacks. {remedy}"
+        )
+    elif are_sorted:
+        first, more = are_sorted[0], len(are_sorted) - 1
+        names = f"Shard {numbers[first]}" + f", and {more} more like it" * bool(more)
+        warn_user(orders[first].warning(names, remedy))
+    elif whole.is_sorted:
+        warn_user(whole.warning(f"{len(orders)} shards, one after the other", remedy))
+
+
+def _narrow(orders: Sequence[LabelOrder], counts: np.ndarray) -> list[int]:
+    """Indices of the narrow shards, unless all of them may be narrow by chance. The data have so
+    many rows of each class."""
+    shares, narrow, most_missing = counts / max(int(counts.sum()), 1), list[int](), 0.0
+    for s, order in enumerate(orders):
+        there, n_rows = np.flatnonzero(order.counts), float(order.counts.sum())
+        by_chance = float(shares @ (1.0 - shares) ** n_rows)
+        excess = 1.0 - float(shares[there].sum()) - by_chance
+        if len(there) == 1 or excess >= _SHARE:
+            narrow.append(s)
+            most_missing = max(most_missing, excess * n_rows)
+    return narrow if most_missing >= _LEAST_MISSING else []
