@@ -48,8 +48,7 @@ _UNKNOWN = -(1 << 62)
 # Seconds between two checkpoints. A run that is killed loses at most about this much work.
 _CHECKPOINT_EVERY = 300.0
 
-# When a row has a new feature, memory is allocated for this multiple of the features needed, so
-# that the weights are seldom copied.
+# Weights are allocated for this multiple of the features needed, so that they are seldom copied.
 _GROWTH = 1.5
 
 
@@ -173,20 +172,16 @@ class Run:
             warn_of_many_classes(len(labels.classes), self.rows, source.names)
 
     def _check_order(self) -> None:
-        """Restart the run in random order if the rows were sorted by their labels; if they can't
-        or must not be shuffled, warn instead."""
+        """Restart in random order if rows are sorted by label; warn if they can't be shuffled."""
         order, names = self.label_order, self.source.names
         if not order.is_sorted:
             return
         keeps_rows = self.passes.cache is not None or self.source.rereadable
         if self.seed is None or not keeps_rows:
-            remedies = [
-                *(["leave shuffle=False out"] if self.seed is None else []),
-                *([] if keeps_rows else ["pass cache=PATH"]),
-            ]
-            remedy = f"To train in random order, {' and '.join(remedies)}."
-            warn_user(order.warning(names, remedy))
-            return
+            remedies = ["leave shuffle=False out"] * (self.seed is None)
+            remedies += ["pass cache=PATH"] * (not keeps_rows)
+            how = " and ".join(remedies)
+            return warn_user(order.warning(names, f"To train in random order, {how}."))
         warn_user(
             f"{order.description(names)} Training starts again in random order, with a row cache. "
             "Pass shuffle=False to keep the order of the file."

@@ -84,10 +84,9 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
         As for `CellNormalizer`. If training cells have counts, totals are sums over the genes of
         the model. If they have normalised values, totals are sums over all genes of a file.
     genes : list of str, "intersection", "union" or None, default=None
-        Genes of the model, over which counts are totalled. None and "intersection": the genes that
-        all files have; if the files differ, a warning reports their number, and None is an error
-        if this is less than 10 % of the genes of the smallest file. "union": the genes of any file.
-        A gene that a file lacks is 0 there.
+        Genes of the model. None and "intersection": the genes that all files have; if the files
+        differ, a warning reports their number, and None is an error if this is less than 10 % of
+        the genes of the smallest file. "union": the genes of any file; those a file lacks are 0.
     var : str, default=None
         The column of `var` with the names of the genes, "id" or "name" for 10x files. None:
         ``var_names``.
@@ -101,15 +100,13 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
         Probabilities are then calibrated for cells of new batches, by models that are fitted to
         some of the batches and tested on the others. None: batches are not used.
     random_state : int, RandomState instance or None, default=None
-        Seed of the shuffling and of the classifier. Cells are shuffled with seed 0 unless it is an
-        integer.
+        Seed of the shuffling (0 unless it is an integer) and of the classifier.
     verbose : int, default=0
         If not 0, the progress is printed to standard error.
     params : dict, default=None
         Further parameters of the classifier, such as ``{"p": 4}``, and `positive`, `shuffle`,
         `cache`, `memory_limit` and `init_model`, as for `fit_svmlight`. `init_model` may be a
-        fitted CellClassifier, whose types, genes and parameters are kept. None: no further
-        parameters.
+        fitted CellClassifier, whose types, genes and parameters are kept.
 
     Attributes
     ----------
@@ -199,8 +196,7 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
         ModuleNotFoundError
             If h5py, which reads ``.h5ad`` and ``.h5``, or zarr is not installed.
         ValueError
-            If a parameter, a file or a value in it is invalid. For a file, the message names the
-            file and the cell.
+            If a parameter, a file or a value is invalid. The message names the file and the cell.
         """
         given = dict(self.params or {})
         # Some classifiers have a parameter `normalize`, too.
@@ -353,10 +349,10 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
         if y is not None and not is_label(X, y):
             check_order(X, y)
             return y
-        form = self._form({})
+        form, argument = self._form({}), "label" if y is None else "y"
         what, _, label = self._labelled(X, y, form)
         with form.open(what) as cells:
-            return types_of(cells, label, "label" if y is None else "y")
+            return types_of(cells, label, argument)
 
     def _labelled(
         self, X: Any, y: Any, form: CellForm, genes: Any = None
@@ -393,8 +389,8 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
             return value
         if not is_column(value):
             raise ValueError(
-                f"A loaded model has no table of labels, and {name}={value!r} is not a column of "
-                "obs. Pass y, or fit a new CellClassifier."
+                f"A loaded model has no table of labels, and obs no column {name}={value!r}. Pass "
+                "y, or fit a new CellClassifier."
             )
         return value
 
@@ -414,11 +410,10 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
     def _evaluation(self, X: Any, y: Any, how: dict[str, Any]) -> ClassEvaluation:
         """Return the evaluation of the model on labelled cells."""
         check_is_fitted(self)
-        form = self._form(how)
+        form, argument = self._form(how), "label" if y is None else "y"
         cells, _, label = self._labelled(X, y, form, self.genes_)
         positive = (self.params or {}).get("positive")
         with form.open(cells) as opened:
-            argument = "label" if y is None else "y"
             corpus = corpus_for(opened, self.normalizer_, form, label, argument)
             done = ClassEvaluation(self.classifier_, lambda _: corpus, positive=positive)
             done.run(done.predictor.blocks())

@@ -62,9 +62,8 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
         Name of the algorithm, as for `fit_csr`. None: the default for the features.
     features : {"auto", "words", "hashed"} or vectorizer, default="auto"
         "auto": words, word pairs and character n-grams. "words": words and word pairs. "hashed":
-        as "auto", but hashed to columns, so that there is no vocabulary and later texts may have
-        new words. Or an unfitted vectorizer, such as
-        ``sparsemargin.text.TfidfVectorizer(ngram_range=(1, 3))``.
+        as "auto", but without a vocabulary, so that later texts may have new words. Or an unfitted
+        vectorizer, such as ``sparsemargin.text.TfidfVectorizer(ngram_range=(1, 3))``.
     missing : {"error", "empty", "drop"}, default="error"
         Treatment of missing texts (None, NaN, NA). "error": a ValueError names the first. "empty":
         they count as "". "drop": rows without any text are left out of training, and count as ""
@@ -275,12 +274,12 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
         vectorizer = self._named_vectorizer()
         if before is not None:
             options["init_model"] = first
-            vectorizer = before[-1] if vectorizer is None else vectorizer
-        if before is not None and not hasattr(before[-1], "n_features"):
-            raise ValueError(
-                "init_model has a vocabulary, and training on files needs hashed features. Pass "
-                "the texts themselves and y, or fit init_model with features='hashed'."
-            )
+            vectorizer = vectorizer or before[-1]
+            if not hasattr(before[-1], "n_features"):
+                raise ValueError(
+                    "init_model has a vocabulary, and training on files needs hashed features. "
+                    "Pass texts and y, or fit init_model with features='hashed'."
+                )
         if vectorizer is not None and not hasattr(vectorizer, "n_features"):
             raise ValueError(
                 f"{vectorizer!r} has to read all texts first, and files are read once. Pass a "
