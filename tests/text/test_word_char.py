@@ -86,6 +86,9 @@ def assert_same(vectorizer, texts, others):
     assert_equal(expected, vectorizer.transform(others))
     if hasattr(vectorizer, "char_vectorizer_"):
         names = [name.removeprefix("word__") for name in union.get_feature_names_out()]
+        names = [
+            "word: " + name if name.startswith(("char: ", "word: ")) else name for name in names
+        ]
         names = [name.replace("char__", "char: ", 1) for name in names]
         assert vectorizer.get_feature_names_out().tolist() == names
         assert vectorizer.vocabulary_ == {name: i for i, name in enumerate(names)}
