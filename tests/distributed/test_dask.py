@@ -381,18 +381,19 @@ def test_figures_of_an_interrupted_or_resumed_fit_are_those_of_its_model(command
             raise KeyboardInterrupt
         return found
 
-    whole = {n: figures("--epochs", n) for n in (1, 2, 3, 4)}
-    assert [whole[n]["epochs"] for n in whole] == [1, 2, 3, 4]
-    for n in 2, 3, 4:
+    epochs = some((1, 2, 3), (1, 2, 3, 4))
+    whole = {n: figures("--epochs", n) for n in epochs}
+    assert [whole[n]["epochs"] for n in whole] == [*epochs]
+    for n in epochs[1:]:
         made = whole[n]["corrections"] - whole[n - 1]["corrections"]
         assert made == whole[n]["corrections_of_last_epoch"] > 0
     learn, resume = rounds.Rounds._learn, []
     monkeypatch.setattr(rounds.Rounds, "_learn", interrupt)
-    for last in 2, 2, 4, 4:
-        assert figures("--epochs", "4", *resume, code=130) == whole[last - 1]
+    for last in some((2, 3), (2, 2, 4, 4)):
+        assert figures("--epochs", epochs[-1], *resume, code=130) == whole[last - 1]
         resume = ["--resume"]
     monkeypatch.undo()
-    assert figures("--epochs", "4", *resume) == whole[4]
+    assert figures("--epochs", epochs[-1], *resume) == whole[epochs[-1]]
 
 
 DASK = ["--dask", "tcp://127.0.0.1:9"]

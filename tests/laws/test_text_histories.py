@@ -189,6 +189,6 @@ def test_text_model_depends_only_on_its_training(monkeypatch):
     """The model depends only on its training, not on files, copies, predictions or errors."""
     monkeypatch.setattr(packed, "_LEAST_BYTES", 0)
     run_state_machine_as_test(LifeOfTexts, settings=settings(
-        max_examples=some(15, 600), stateful_step_count=10, deadline=None, derandomize=True,
+        max_examples=some(8, 600), stateful_step_count=10, deadline=None, derandomize=True,
         database=None, suppress_health_check=list(HealthCheck),
     ))  # fmt: skip

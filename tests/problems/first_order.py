@@ -28,11 +28,11 @@ from sparsemargin.models import learner as base
 
 
 def examples(n):
-    """Return settings for n examples: a quarter in the quick selection, four times as many in
+    """Return settings for n examples: a fifth in the quick selection, four times as many in
     the full tests; the same examples in every run. fuzz/valgrind uses fewer."""
     fewer = int(os.environ.get("SPARSEMARGIN_FEWER_EXAMPLES", "1"))
     return settings(
-        max_examples=-(-some(n // 4, 4 * n) // fewer),
+        max_examples=-(-some(n // 5, 4 * n) // fewer),
         deadline=None,
         derandomize=True,
         database=None,
