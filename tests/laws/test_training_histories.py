@@ -135,6 +135,6 @@ def test_model_depends_only_on_its_training(algo, monkeypatch):
     # Few vectors are stored together; models are loaded with the same number.
     monkeypatch.setattr(vector_blocks, "GROUP", 2)
     run_state_machine_as_test(machine, settings=settings(
-        max_examples=some(7, 600), stateful_step_count=15, deadline=None, derandomize=True,
+        max_examples=some(5, 600), stateful_step_count=15, deadline=None, derandomize=True,
         database=None, suppress_health_check=list(HealthCheck),
     ))  # fmt: skip

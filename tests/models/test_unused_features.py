@@ -15,6 +15,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
+from depth import some
 from sparsemargin import ALMAClassifier, fit_csr, save_model
 from sparsemargin._engine.first_order import gram_loop, vector_blocks
 from sparsemargin._engine.first_order.vector_blocks import VectorBlocks
@@ -87,7 +88,7 @@ def in_blocks(request, monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize(("algo", "params", "n_classes"), WAYS)
+@pytest.mark.parametrize(("algo", "params", "n_classes"), some(WAYS[::2], WAYS))
 def test_unused_features_take_no_time(algo, params, n_classes, tmp_path):
     def calls(model, X, y, path):
         row = X[0]
@@ -117,7 +118,7 @@ def test_unused_features_take_no_time(algo, params, n_classes, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize(("algo", "params", "n_classes"), WAYS)
+@pytest.mark.parametrize(("algo", "params", "n_classes"), some(WAYS[::2], WAYS))
 def test_fit_and_deepcopy_need_memory_for_weights_only(algo, params, n_classes):
     def peaks(n_features):
         model = learned(algo, params, n_classes, n_features)[0]

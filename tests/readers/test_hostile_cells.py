@@ -323,7 +323,7 @@ UNSAFE_3 = [
 
 @pytest.mark.parametrize(("version", "change"), [
     *((2, each) for each in UNSAFE_2), *((3, each) for each in UNSAFE_3)
-][::some(3, 1)])  # fmt: skip
+][::some(5, 1)])  # fmt: skip
 def test_zarr_codecs_that_may_run_code_are_rejected(adata, tmp_path, version, change, monkeypatch):
     """The codecs are refused even if the installed numcodecs may unpickle."""
     numcodecs = pytest.importorskip("numcodecs", reason="numcodecs is not installed")

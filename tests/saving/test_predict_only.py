@@ -12,7 +12,7 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
-from depth import pairwise
+from depth import long, pairwise
 from problems.models import JOINT, MODELS, fit, make_problem, widened
 from sparsemargin import (
     ALMAClassifier,
@@ -125,6 +125,7 @@ print(now() - before)
 """
 
 
+@long
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems report memory differently")
 @pytest.mark.skipif("ASAN_OPTIONS" in os.environ, reason="the sanitizers take memory, too")
 def test_memory_of_a_model_of_eight_classes(tmp_path):
