@@ -75,10 +75,8 @@ def _as_known(
 ) -> tuple[list[np.ndarray], np.ndarray]:
     """Return the codes of labels as indices into the classes of a model, and these classes. Raise a
     ValueError if a label is none of them."""
-    (codes, classes), places = (
-        labels,
-        {label_text(each): i for i, each in enumerate(known.tolist())},
-    )
+    codes, classes = labels
+    places = {label_text(each): i for i, each in enumerate(known.tolist())}
     texts = list(map(label_text, classes.tolist()))
     if new := [text for text in texts if text not in places]:
         raise ValueError(

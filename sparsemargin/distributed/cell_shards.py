@@ -142,7 +142,7 @@ def calibrate(learner: Learner, sample: Sample, seed: int | None) -> None:
 
 
 def _has_cells(shard: Shard, form: CellForm) -> bool:
-    """Whether the shard has cells. An empty file among others of a shard raises an error."""
+    """Return whether the shard has cells. An empty file among others of a shard raises an error."""
     if not isinstance(shard, FileShard):
         return shard.rows.n_rows > 0
     sources = open_sources(shard.paths)

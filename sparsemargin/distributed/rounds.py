@@ -294,9 +294,9 @@ class Rounds:
     def run(self) -> Learner:
         """Run the remaining rounds."""
         try:
-            if self._goes_on():
+            if self._continues():
                 self.tally.resume(self.at.ended)
-            while self._goes_on():
+            while self._continues():
                 self._make_round(self.at.epoch + 1)
         except KeyboardInterrupt:
             if not self.at.epoch:
@@ -310,7 +310,7 @@ class Rounds:
             raise LostScheduler(message) from error.__cause__
         return self._finished(self.at)
 
-    def _goes_on(self) -> bool:
+    def _continues(self) -> bool:
         most = inf if self.max_iter is None else self.max_iter
         return not (self.at.converged or self.at.is_over or self.at.epoch >= most)
 

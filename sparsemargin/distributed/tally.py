@@ -53,7 +53,7 @@ class Tally:
     def add_rows(self, s: int, part: Part, n_trained: int) -> None:
         """Add the rows of shard `s` in a part for which `n_trained` shards are used."""
         first, stop = part.bounds(self.n_rows[s])
-        # In a ring, a group of classes is trained on one shard at a time, and on all in the end.
+        # In a ring, a group of classes visits one shard at a time, and all of them in turn.
         self.read += (stop - first) * len(self.n_rows) / (n_trained * self.passes)
         self._tell()
 

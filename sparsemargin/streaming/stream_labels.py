@@ -33,13 +33,12 @@ class NewClassError(Exception):
     """Raised if a row has a label that did not occur in the rows before it."""
 
 
-# The end of the message about an unknown label for a model that takes no new classes.
+# This ends the message about an unknown label for a model that takes no new classes.
 _NEVER = (
     "This model can't learn new classes. Leave such rows out, or train a new model on all rows."
 )
 
-
-# The same for a label that has no value of the type of the classes.
+# This ends the message about a label that has no value of the type of the classes.
 _OTHER_TYPE = "The classes are {}. Correct the label, or train a new model on all rows."
 
 

@@ -1,4 +1,4 @@
-"""Archives and Office files are recognised by their contents, whatever their names."""
+"""Archives and Office files are recognised by their contents, not by their names."""
 
 import io
 import shutil
