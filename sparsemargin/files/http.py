@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from asyncio import sleep
 from contextlib import closing
+from time import monotonic
 from typing import Any, NamedTuple
 
 from aiohttp import ClientTimeout
@@ -28,8 +29,8 @@ _UNPACKED = {"", "identity"}
 _PACKED = {"gzip", "x-gzip", "zstd"}
 # Seconds to wait for a connection, or for the next byte.
 _TIMEOUT = 60
-# Seconds to wait for bytes that a server sent together with the end of the body.
-_SOON = 0.05
+# Seconds to wait for bytes after the end of the body, and between two looks for them.
+_SURPLUS_WAIT, _LOOK = 0.5, 0.01
 
 
 class Answer:
@@ -72,11 +73,13 @@ class Answer:
 
     def has_more(self) -> bool:
         """Return whether the server has sent more bytes than the length that it stated. Call it at
-        the end of the body. Surplus bytes are detected only if they arrive within `_SOON`
+        the end of the body. Surplus bytes are detected only if they arrive within `_SURPLUS_WAIT`
         seconds."""
-        sync(self.loop, sleep, _SOON)
-        exception = getattr(self._protocol, "exception", lambda: None)()
-        return isinstance(exception, HttpProcessingError)
+        until = monotonic() + _SURPLUS_WAIT
+        exception = getattr(self._protocol, "exception", lambda: None)
+        while not (found := isinstance(exception(), HttpProcessingError)) and monotonic() < until:
+            sync(self.loop, sleep, _LOOK)
+        return found
 
     def close(self) -> None:
         """Close the connection without reading the rest of the body."""

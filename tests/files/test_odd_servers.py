@@ -39,6 +39,7 @@ def at_home(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cached"))
     monkeypatch.setattr(remote, "WAITS", (0.01,) * 2)
     monkeypatch.setattr(remote, "_BLOCK_BYTES", 5000)
+    monkeypatch.setattr(remote._http(), "_SURPLUS_WAIT", 0.05)
 
 
 @pytest.mark.parametrize("how", [
@@ -77,13 +78,23 @@ def test_server_without_ranges_sends_the_file_once_per_epoch():
     ({"status": 404}, "no such file .HTTP status 404"), ({"status": 500}, "HTTP status 500"),
     ({"status": 400}, "HTTP status 400"),
 ], ids=str)  # fmt: skip
-def test_server_errors_are_reported_with_url_and_reason(how, reason, data):
+def test_server_errors_are_reported_with_url_and_reason(how, reason, data, monkeypatch):
+    monkeypatch.setattr(remote._http(), "_SURPLUS_WAIT", 5)
     with odd_server(data, **how) as (_, url):
         with pytest.raises((OSError, ValueError), match=reason) as told:
             sparsemargin.fit_svmlight(url, **HOW)
         assert url in str(told.value)
         assert "None" not in str(told.value)
         assert len(str(told.value)) < 500
+
+
+def test_surplus_bytes_that_arrive_late_are_found(data, monkeypatch):
+    monkeypatch.setattr(remote._http(), "_SURPLUS_WAIT", 5)
+    with (
+        odd_server(data, told=0.5, surplus_after=0.3) as (_, url),
+        pytest.raises((OSError, ValueError), match=r"server states|Bad status line"),
+    ):
+        sparsemargin.fit_svmlight(url, **HOW)
 
 
 def test_refused_connection_is_reported():

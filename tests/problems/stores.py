@@ -2,6 +2,7 @@
 
 import gzip
 import threading
+import time
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -59,7 +60,7 @@ def http_server():
 def serving(handler):
     """A server whose requests the handler answers, and its URL."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:
         yield server, f"http://127.0.0.1:{server.server_port}"
@@ -72,10 +73,11 @@ class Odd(BaseHTTPRequestHandler):
     """Serves `server.data`, as `server.how` says.
 
     `ranges`: whether it knows ranges; `headers`: what tells the version; `told` and `head`: the
-    length that GET and HEAD tell, as a share of the real one; `stops`: after which share of the
-    body each connection breaks off; `packed`: whether it packs, whatever was asked for; `chunked`;
-    `unframed`: no length at all; `no_total`: no length of the file beside a range; `status`: of all
-    answers. `server.sent` counts bytes of bodies.
+    length that GET and HEAD tell, as a share of the real one; `surplus_after`: for how many seconds
+    it waits after the length that it told; `stops`: after which share of the body each connection
+    breaks off; `packed`: whether it packs, whatever was asked for; `chunked`; `unframed`: no length
+    at all; `no_total`: no length of the file beside a range; `status`: of all answers.
+    `server.sent` counts bytes of bodies.
     """
 
     protocol_version = "HTTP/1.1"
@@ -129,6 +131,10 @@ class Odd(BaseHTTPRequestHandler):
         with suppress(OSError):
             for i in range(0, len(body), 4096):
                 part = body[i : i + 4096]
+                if i < told <= i + 4096 and "surplus_after" in how:
+                    self.wfile.write(part[: told - i])
+                    time.sleep(how["surplus_after"])
+                    part = part[told - i :]
                 self.wfile.write(
                     b"%x\r\n%b\r\n" % (len(part), part) if how.get("chunked") else part
                 )
