@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from depth import some
 from problems.command_line import process, run
 
 TRAINING = "spam\tcheap pills\nham\tlunch at noon\nspam\tcheap watches\nham\tsee you at noon\n" * 20
@@ -232,7 +233,7 @@ def test_files_without_columns_are_refused(model):
 def test_memory_does_not_depend_on_the_length_of_the_file(model):
     peaks = []
     # Rows on their way from one thread to another take about 1 MB, more or less from run to run.
-    for n in 10_000, 40_000:
+    for n in some((5_000, 20_000), (10_000, 40_000)):
         Path("long.jsonl").write_text(
             "".join(f'{{"id": {i}, "text": "cheap pills"}}\n' for i in range(n))
         )

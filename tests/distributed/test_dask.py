@@ -381,7 +381,7 @@ def test_figures_of_an_interrupted_or_resumed_fit_are_those_of_its_model(command
             raise KeyboardInterrupt
         return found
 
-    epochs = some((1, 2, 3), (1, 2, 3, 4))
+    epochs = some((1, 2), (1, 2, 3, 4))
     whole = {n: figures("--epochs", n) for n in epochs}
     assert [whole[n]["epochs"] for n in whole] == [*epochs]
     for n in epochs[1:]:
@@ -389,7 +389,7 @@ def test_figures_of_an_interrupted_or_resumed_fit_are_those_of_its_model(command
         assert made == whole[n]["corrections_of_last_epoch"] > 0
     learn, resume = rounds.Rounds._learn, []
     monkeypatch.setattr(rounds.Rounds, "_learn", interrupt)
-    for last in some((2, 3), (2, 2, 4, 4)):
+    for last in some((2,), (2, 2, 4, 4)):
         assert figures("--epochs", epochs[-1], *resume, code=130) == whole[last - 1]
         resume = ["--resume"]
     monkeypatch.undo()

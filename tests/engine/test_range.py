@@ -43,7 +43,7 @@ def noisy_rows(seed, m, n, n_nonzero, noise):
 
 
 PERCEPTRON, HALF_ALMA = (PNormPerceptron(), Perceptron()), (ALMAClassifier(alpha=0.5), ALMA(0.5))
-THOUSANDS, FEW = (1, 3000, 150, 15, 0.15), (3, 40, 8, 8, 0.3)
+THOUSANDS, FEW = (1, some(1500, 3000), 150, 15, 0.15), (3, 40, 8, 8, 0.3)
 
 
 # Large steps move theta out of the window in which its powers fit; it is rescaled then.

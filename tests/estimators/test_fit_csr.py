@@ -127,7 +127,7 @@ def test_default_does_not_depend_on_format_or_order_of_rows():
     for given in some([X], [X, X[::-1]]):
         assert type(fit_csr(given, y)) is AROWClassifier
     X[:200] = 0
-    for given in X, X[::-1]:
+    for given in some([X[::-1]], [X, X[::-1]]):
         assert type(fit_csr(given, y)) is SecondOrderPerceptron
 
 

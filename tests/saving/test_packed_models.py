@@ -196,7 +196,7 @@ def test_memory_of_a_loaded_model_of_a_text_file(tmp_path, monkeypatch):
     random = np.random.RandomState(0)
     words = np.array([f"word{i}" for i in range(20_000)])
     with open(tmp_path / "texts.tsv", "w") as file:
-        for i in range(6000):
+        for i in range(3000):
             drawn = words[(20_000 * random.rand(60) ** 3).astype(int)]
             file.write(f"class {i % 8}\t{' '.join(drawn)} topic{i % 8}{random.randint(20)}\n")
     model = fit_text(tmp_path / "texts.tsv", random_state=0)
