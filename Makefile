@@ -69,10 +69,10 @@ $(VENV)/installed: $(VENV)/bin/python $(SOURCES)
 	@touch $@
 
 # What all but the demo needs besides. The library is named, as it is there: a path would compile it again.
-# Bytecode of everything: many tests start processes, which write none where PYTHONDONTWRITEBYTECODE is set.
+# Bytecode of all but the tests of packages: many tests start processes, which write none where PYTHONDONTWRITEBYTECODE is set.
 $(VENV)/equipped: $(VENV)/installed
 	$(VENV)/bin/python -m pip install "sparsemargin[test]"
-	$(RUN) -m compileall -q -j 0 $(VENV)/lib sparsemargin tests || true
+	$(RUN) -m compileall -q -j 0 -x "lib/.*/tests?/" $(VENV)/lib sparsemargin tests || true
 	@touch $@
 
 clean: ## delete the environment and everything that was compiled or generated

@@ -143,9 +143,9 @@ def test_label_blocks_add_no_memory_per_row(monkeypatch):
     monkeypatch.setattr(vector_blocks, "DENSE_BYTES", 0)
     peaks = []
     for n_used in 100, 20_000:
-        X = sp.random(2000, n_used, 20 / n_used, format="csr", random_state=0)
-        X.resize(2000, 20_000)
-        model = fit_csr(X, np.arange(2000) % 20, "perceptron", random_state=0)
+        X = sp.random(1000, n_used, 20 / n_used, format="csr", random_state=0)
+        X.resize(1000, 20_000)
+        model = fit_csr(X, np.arange(1000) % 20, "perceptron", random_state=0)
         assert type(model.space) is VectorBlocks
         model.predict(X[0])
         peaks.append(peak_of(lambda model=model, X=X: model.predict(X[0])))
