@@ -222,10 +222,10 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
             given["init_model"], normalizer = first, deepcopy(before[-1])
             values = "auto" if self.normalize == "log1p" else self.normalize
         form = CellForm(self.layer, self.var, self.match, values)
-        cells, classes, label = self._labelled(X, y, form)
+        cells, classes, label, argument = self._labelled(X, y, form)
         learner = learn_cells(
             cells, label, form, normalizer, genes=self.genes, batch=self._column("batch"),
-            argument="label" if y is None else "y", algo=self.algo,
+            argument=argument, algo=self.algo,
             report=ProgressLines() if self.verbose else None, **given,
         )  # fmt: skip
         if classes is not None and not given.keys() & {"positive", "init_model"}:
@@ -349,20 +349,20 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
         if y is not None and not is_label(X, y):
             check_order(X, y)
             return y
-        form, argument = self._form({}), "label" if y is None else "y"
-        what, _, label = self._labelled(X, y, form)
+        form = self._form({})
+        what, _, label, argument = self._labelled(X, y, form)
         with form.open(what) as cells:
             return types_of(cells, label, argument)
 
     def _labelled(
         self, X: Any, y: Any, form: CellForm, genes: Any = None
-    ) -> tuple[Any, np.ndarray | None, Any]:
-        """Return the cells, the classes in the type of y if it is given, and the label. `genes` are
-        those of a matrix without names."""
+    ) -> tuple[Any, np.ndarray | None, Any, str]:
+        """Return the cells, the classes in the type of y if it is given, the label, and the name of
+        the argument that has it. `genes` are those of a matrix without names."""
         if is_label(X, y):
-            return X, None, y
+            return X, None, y, "y"
         if y is None and is_cells(X):
-            return X, None, self._column("label")
+            return X, None, self._column("label"), "label"
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None. X is "
@@ -379,7 +379,7 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
         else:
             cells = cells_of_matrix(X, genes)
         check_order(X, y)
-        return *with_labels(cells, y), GIVEN_LABELS
+        return *with_labels(cells, y), GIVEN_LABELS, "y"
 
     def _column(self, name: str) -> Any:
         """Return `label` or `batch`. In a loaded model it must be a column, because a file from a
@@ -410,8 +410,8 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
     def _evaluation(self, X: Any, y: Any, how: dict[str, Any]) -> ClassEvaluation:
         """Return the evaluation of the model on labelled cells."""
         check_is_fitted(self)
-        form, argument = self._form(how), "label" if y is None else "y"
-        cells, _, label = self._labelled(X, y, form, self.genes_)
+        form = self._form(how)
+        cells, _, label, argument = self._labelled(X, y, form, self.genes_)
         positive = (self.params or {}).get("positive")
         with form.open(cells) as opened:
             corpus = corpus_for(opened, self.normalizer_, form, label, argument)
