@@ -9,10 +9,13 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from sparsemargin._checks import check_count
+from sparsemargin._shown import first_three
 from sparsemargin.cells.annotate import AS_MODEL, cell_model, form_for
 from sparsemargin.cells.genes import Match, columns_in, warn_of_few_genes
 from sparsemargin.cells.source import sample_of
 from sparsemargin.evaluation.vectors import vectors_by_class
+from sparsemargin.genomes.cells import CellNormalizer
+from sparsemargin.genomes.scales import USUAL_TOTAL
 from sparsemargin.models.inputs.labels import label_text
 from sparsemargin.readers.cell_files import Cells
 
@@ -28,29 +31,32 @@ def marker_genes(
     adata: Any = None,
     *,
     top: int = 20,
+    layer: str | None = None,
     var: str | None = AS_MODEL,
     match: Match | Literal["as model"] = AS_MODEL,
     groupby: str = "sparsemargin",
     key_added: str = "rank_genes_groups",
 ) -> Any:
-    """Find the genes with the largest weights for each cell type.
+    """Find the genes that tell each cell type from the others.
 
-    A weight tells a type from the other types, given all other genes, so that a gene with a large
-    weight may have a lower mean in the type than elsewhere. With `adata`, such genes are left out.
+    Without `adata`, these are the genes with the largest weights. With `adata`, the weight of a
+    gene is multiplied by the difference between its mean in the cells of the type and its mean in
+    all other cells. This is the contribution of the gene to the difference of the outputs.
 
     Parameters
     ----------
     model : CellClassifier, or pipeline of a `CellNormalizer` and a classifier
     adata : AnnData, default=None
-        Cells to plot. Only genes of `adata` are returned, with their names in ``adata.var_names``,
-        which scanpy's plots use, and only if their mean in ``adata.X`` is higher for the cells of
-        the type in ``adata.obs[groupby]`` than for all other cells. Counts are divided by the total
-        of their cell. For a type without cells, means are not used. The genes are also written to
-        ``adata.uns[key_added]``, as by ``scanpy.tl.rank_genes_groups``, so that
-        ``scanpy.pl.rank_genes_groups_dotplot(adata)`` works. Fold changes and p-values are NaN.
-        None: all genes and their names are those of the model.
+        Cells to plot. Only genes of `adata` with a positive weight and a higher mean in the type
+        are returned, and only types that some cells have. Counts are normalised for the means. The
+        genes are also written to ``adata.uns[key_added]``, as by ``scanpy.tl.rank_genes_groups``,
+        so that ``scanpy.pl.rank_genes_groups_dotplot(adata)`` works. Fold changes and p-values are
+        NaN. None: all genes and their names are those of the model.
     top : int, default=20
         Number of genes for each type.
+    layer : str, default=None
+        The values from which means are computed: a layer, or "raw" for ``adata.raw`` and its genes.
+        None: ``adata.X``. scanpy's plots read the same values.
     var, match
         Names of the genes of `adata` and how they are compared. "as model": as the model does. If
         you passed another value to `annotate`, pass it here, too.
@@ -63,16 +69,16 @@ def marker_genes(
     Returns
     -------
     DataFrame, or dict of arrays without pandas
-        The columns "type", "gene", "score" and "rank", with at most `top` rows for each type. A
-        score is the weight times the standard deviation of the gene, so that genes are comparable.
-        The gene with the largest score has rank 1. In ``adata.uns``, all types have the same number
-        of genes: shorter lists are filled with the genes of the next largest scores.
+        The columns "type", "gene" (its name in ``adata.var_names``, which scanpy's plots use),
+        "score" and "rank", with at most `top` rows for each type. The gene with the largest score
+        has rank 1. In ``adata.uns``, all types have the same number of genes: shorter lists are
+        filled with other genes, the largest weights first, whose score is 0.
 
     Raises
     ------
     ValueError
         If the model is not such a pipeline, has no weight vector for each type, or shares no gene
-        with `adata`, or `groupby` is not a column of `obs`.
+        with `adata`, or `groupby` is not a column of `obs`, or no cell has one of the types.
 
     Warns
     -----
@@ -86,37 +92,54 @@ def marker_genes(
     """
     learner, normalizer = cell_model(model)
     top = check_count("top", top, 1, sys.maxsize)
-    deviations, genes = normalizer.deviations_, normalizer.get_feature_names_out()
-    known, vectors = np.arange(len(genes)), vectors_by_class(learner)
-    types, means = list(map(label_text, vectors)), _Means({})
-    if adata is not None:
-        groups = _groups_of(adata, groupby)
-        form = form_for(model, None, var, match)
-        with form.open(adata) as [cells]:
-            found = columns_in(cells, genes, form)
-            warn_of_few_genes(cells, found, normalizer, form)
-            means = _Means.of(cells, groups, types)
-        at = np.flatnonzero(found >= 0)
-        at = at[np.argsort(found[at])]
-        known, genes = found[at], np.asarray(adata.var_names, dtype=object)[at]
-        means = means.at(at)
-    names, scores, numbers = list[Any](), list[np.ndarray](), list[int]()
-    for kind, vector in zip(types, vectors.values(), strict=True):
-        score, is_higher = vector[known] * deviations[known], means.higher(kind, len(known))
-        at = np.lexsort((-score, ~is_higher))[:top]
-        names.append(genes[at])
-        scores.append(score[at].astype(np.float32))
-        numbers.append(int(np.count_nonzero(is_higher[at])))
-    if adata is not None:
-        params = {"groupby": groupby, "reference": "rest", "method": "sparsemargin",
-                  "use_raw": False, "layer": None, "corr_method": None}  # fmt: skip
-        adata.uns[key_added] = {"params": params, **_tables(types, names, scores)}
-    return frame_of({
-        "type": np.repeat(np.array(types, dtype=object), numbers),
-        "gene": np.concatenate([each[:n] for each, n in zip(names, numbers, strict=True)]),
-        "score": np.concatenate([each[:n] for each, n in zip(scores, numbers, strict=True)]),
-        "rank": np.concatenate([np.arange(1, n + 1) for n in numbers]),
-    })  # fmt: skip
+    vectors = {label_text(kind): each for kind, each in vectors_by_class(learner).items()}
+    genes, found = normalizer.get_feature_names_out(), list[_Markers]()
+    if adata is None:
+        for kind, weights in vectors.items():
+            at = np.argsort(-weights, kind="stable")[:top]
+            found.append(_Markers(kind, genes[at], weights[at], len(at)))
+        return _frame(found)
+    groups = _groups_of(adata, groupby)
+    form = form_for(model, layer, var, match)
+    with form.open(adata) as [cells]:
+        columns = columns_in(cells, genes, form)
+        warn_of_few_genes(cells, columns, normalizer, form)
+        differences = _differences(cells, groups, list(vectors), normalizer)
+    at = np.flatnonzero(columns >= 0)
+    at = at[np.argsort(columns[at])]
+    names = np.asarray((adata.raw if layer == "raw" else adata).var_names, dtype=object)[at]
+    for kind, difference in differences.items():
+        weights = vectors[kind][columns[at]]
+        found.append(_Markers.of(kind, names, weights, difference[at], top))
+    if not found:
+        raise ValueError(
+            f"No cell has one of the types of the model in obs[{groupby!r}], which has "
+            f"{first_three(map(repr, dict.fromkeys(groups)))}. Pass groupby= the column with them."
+        )
+    params = {"groupby": groupby, "reference": "rest", "method": "sparsemargin",
+              "use_raw": layer == "raw", "layer": None if layer == "raw" else layer,
+              "corr_method": None}  # fmt: skip
+    adata.uns[key_added] = {"params": params, **_tables(found)}
+    return _frame(found)
+
+
+class _Markers(NamedTuple):
+    """Genes of a type and their scores. The first `n` of them are markers."""
+
+    kind: str
+    names: np.ndarray
+    scores: np.ndarray
+    n: int
+
+    @classmethod
+    def of(
+        cls, kind: str, names: np.ndarray, weights: np.ndarray, difference: np.ndarray, top: int
+    ) -> Self:
+        """Rank genes with these weights and differences of means."""
+        is_marker = (weights > 0) & (difference > 0)
+        score = np.where(is_marker, weights * difference, 0.0)
+        at = np.lexsort((-weights, -score))[:top]
+        return cls(kind, names[at], score[at], int(np.count_nonzero(is_marker[at])))
 
 
 def _groups_of(adata: Any, groupby: str) -> np.ndarray:
@@ -135,52 +158,53 @@ def _groups_of(adata: Any, groupby: str) -> np.ndarray:
     return np.array(list(map(label_text, adata.obs[groupby].tolist())), dtype=object)
 
 
-class _Means(NamedTuple):
-    """Differences of the means of genes: those of the cells of a type less those of the others."""
-
-    by_type: dict[str, np.ndarray]
-
-    @classmethod
-    def of(cls, cells: Cells, groups: np.ndarray, types: list[str]) -> Self:
-        """Read the cells and compute the differences for the types that some of them have."""
-        code = {kind: i for i, kind in enumerate(types)}
-        codes = np.array([code.get(group, len(types)) for group in groups])
-        sums = np.zeros((len(types) + 1, cells.n_genes))
-        sample = sample_of(cells, np.zeros(cells.n_genes, np.int32), np.dtype(np.float64))
-        is_counts = sample.scale.form == "counts"
-        for start in range(0, cells.n_cells, _AT_ONCE):
-            some = start, min(start + _AT_ONCE, cells.n_cells)
-            rows = cells.read([some], np.dtype(np.float64))
-            X = csr_matrix((rows.data, rows.indices, rows.indptr), (rows.n_rows, cells.n_genes))
-            weights = 1 / np.maximum(X @ np.ones(cells.n_genes), 1) if is_counts else None
-            at = np.arange(rows.n_rows)
-            values = np.ones(rows.n_rows) if weights is None else weights
-            of_type = csr_matrix((values, (codes[slice(*some)], at)), (len(sums), rows.n_rows))
-            sums += (of_type @ X).toarray()
-        counts = np.bincount(codes, minlength=len(sums))[:, np.newaxis]
-        total, n_others = sums.sum(axis=0), cells.n_cells - counts
-        differences = sums / np.maximum(counts, 1) - (total - sums) / np.maximum(n_others, 1)
-        is_known = (counts > 0) & (n_others > 0)
-        return cls({kind: differences[i] for kind, i in code.items() if is_known[i]})
-
-    def at(self, columns: np.ndarray) -> Self:
-        """Return the differences of some genes."""
-        return type(self)({kind: each[columns] for kind, each in self.by_type.items()})
-
-    def higher(self, kind: str, n_genes: int) -> np.ndarray:
-        """Return whether the mean of each gene is higher in a type, or True if it is unknown."""
-        found = self.by_type.get(kind)
-        return np.ones(n_genes, dtype=bool) if found is None else found > 0
+def _differences(
+    cells: Cells, groups: np.ndarray, types: list[str], normalizer: CellNormalizer
+) -> dict[str, np.ndarray]:
+    """Return the mean of each gene in the cells of a type less that in all others, for the types
+    that some cells have. If all cells have one type, the differences are its means."""
+    code = {kind: i for i, kind in enumerate(types)}
+    codes = np.array([code.get(group, len(types)) for group in groups])
+    sums = np.zeros((len(types) + 1, cells.n_genes))
+    sample = sample_of(cells, np.zeros(cells.n_genes, np.int32), np.dtype(np.float64))
+    total = normalizer.total_ if normalizer.total_ > 0 else USUAL_TOTAL
+    for start in range(0, cells.n_cells, _AT_ONCE):
+        some = start, min(start + _AT_ONCE, cells.n_cells)
+        rows = cells.read([some], np.dtype(np.float64))
+        X = csr_matrix((rows.data, rows.indices, rows.indptr), (rows.n_rows, cells.n_genes))
+        if sample.scale.form == "counts" != normalizer.form_:
+            scales = total / np.maximum(X @ np.ones(cells.n_genes), 1)
+            X.data = np.log1p(X.data * np.repeat(scales, np.diff(X.indptr)))
+        at = np.arange(rows.n_rows)
+        of_type = csr_matrix((np.ones(len(at)), (codes[slice(*some)], at)), (len(sums), len(at)))
+        sums += (of_type @ X).toarray()
+    counts = np.bincount(codes, minlength=len(sums))[:, np.newaxis]
+    rest, n_others = sums.sum(axis=0) - sums, cells.n_cells - counts
+    differences = sums / np.maximum(counts, 1) - rest / np.maximum(n_others, 1)
+    return {kind: differences[i] for kind, i in code.items() if counts[i, 0]}
 
 
-def _tables(
-    types: list[str], names: list[np.ndarray], scores: list[np.ndarray]
-) -> dict[str, np.recarray]:
+def _tables(found: list[_Markers]) -> dict[str, np.recarray]:
     """Return record arrays with a field for each type."""
+    scores = [each.scores.astype(np.float32) for each in found]
     nothing = [np.full(len(each), np.nan, np.float32) for each in scores]
-    columns = {"names": names, "scores": scores, **dict.fromkeys(_UNKNOWN, nothing)}
-    kinds = {key: [(name, each[0].dtype) for name in types] for key, each in columns.items()}
-    return {key: np.rec.fromarrays(each, dtype=kinds[key]) for key, each in columns.items()}
+    columns = {"names": [each.names for each in found], "scores": scores,
+               **dict.fromkeys(_UNKNOWN, nothing)}  # fmt: skip
+    return {
+        key: np.rec.fromarrays(each, dtype=[(of.kind, each[0].dtype) for of in found])
+        for key, each in columns.items()
+    }
+
+
+def _frame(found: list[_Markers]) -> Any:
+    """Return the table of the markers of all types."""
+    return frame_of({
+        "type": np.repeat(np.array([each.kind for each in found], dtype=object),
+                          [each.n for each in found]),
+        "gene": np.concatenate([each.names[: each.n] for each in found]),
+        "score": np.concatenate([each.scores[: each.n] for each in found]).astype(np.float32),
+        "rank": np.concatenate([np.arange(1, each.n + 1) for each in found]),
+    })  # fmt: skip
 
 
 def frame_of(columns: dict[str, Any], index: str | None = None) -> Any:

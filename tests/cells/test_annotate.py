@@ -296,6 +296,10 @@ def test_special_characters_in_names_are_escaped_in_tables(tmp_path, monkeypatch
         assert {row[place] for row in rows[1:]} == set(types)
 
 
+def weights_of(model, kind):
+    return model.classifier_.coef_[model.classes_.tolist().index(kind)]
+
+
 def markers_by_type(*args, **how):
     table = marker_genes(*args, **how)
     assert list(table) == ["type", "gene", "score", "rank"]
@@ -309,13 +313,15 @@ def test_markers_are_limited_to_genes_of_the_given_cells(model, logarithms, tmp_
     if logarithms:
         values = np.log1p(values * 1e4)
         adata.X = csr_matrix(values)
-    everything = markers_by_type(model, top=200)
     with pytest.warns(UserWarning, match="lacks 50 of the 200 genes of the model. The others have"):
         markers = markers_by_type(model, adata, top=5, groupby="cell_type")
+    totals = model.normalizer_.total_ if not logarithms else 1e4
+    normalised = values if logarithms else np.log1p(values * totals)
     for kind in "ABC":
-        own = np.isin(TYPES, kind)
-        higher = set(adata.var_names[values[own].mean(axis=0) > values[~own].mean(axis=0)])
-        assert markers[kind] == [gene for gene in everything[kind] if gene in higher][:5]
+        own, weights = np.isin(TYPES, kind), weights_of(model, kind)[50:]
+        higher = normalised[own].mean(axis=0) - normalised[~own].mean(axis=0)
+        scores = np.where((weights > 0) & (higher > 0), weights * higher, 0)
+        assert markers[kind] == adata.var_names[np.argsort(-scores)[:5]].tolist()
         assert adata.uns["rank_genes_groups"]["names"][kind].tolist() == markers[kind]
     assert adata.uns["rank_genes_groups"]["params"]["groupby"] == "cell_type"
     with pytest.warns(UserWarning, match="of the variance"):
@@ -327,10 +333,38 @@ def test_markers_are_limited_to_genes_of_the_given_cells(model, logarithms, tmp_
     with pytest.warns(UserWarning, match="of the variance"):
         found = markers_by_type(model, backed, top=5, groupby="cell_type")
     assert found == markers
-    adata.obs["one"] = "A"
+    adata.obs["one"], adata.obs["two"] = "A", "x"
     with pytest.warns(UserWarning, match="of the variance"):
         other = markers_by_type(model, adata, top=5, groupby="one")
-    assert other["B"] == [gene for gene in everything["B"] if gene in adata.var_names][:5]
+    assert set(other) == {"A"}
+    with pytest.raises(ValueError, match=r"No cell has one of the types .* obs\['two'\].*'x'"):
+        marker_genes(model, adata[:, :].copy(), groupby="two")
+
+
+def test_markers_of_raw_genes_and_of_types_without_cells(model):
+    adata = cells()
+    expected = markers_by_type(model, adata, top=5, groupby="cell_type")
+    adata.raw = adata
+    adata = adata[np.isin(TYPES, ["A", "B"]), :120].copy()
+    with pytest.warns(UserWarning, match=r"lacks 80 .*raw.*layer='raw'"):
+        assert set(markers_by_type(model, adata, groupby="cell_type")) == {"A", "B"}
+    found = markers_by_type(model, adata, top=5, groupby="cell_type", layer="raw")
+    assert len(set(found["A"]) & set(expected["A"])) >= 3
+    assert set(found["A"]) - set(adata.var_names)
+    assert adata.uns["rank_genes_groups"]["params"]["use_raw"] is True
+    assert adata.uns["rank_genes_groups"]["names"].dtype.names == ("A", "B")
+
+
+def test_markers_of_a_rare_type_are_its_own_genes():
+    random = np.random.RandomState(0)
+    X, types = random.poisson(1.0, (400, 60)), np.array(["common"] * 392 + ["rare"] * 8)
+    X[types == "rare", :5] += random.poisson(4.0, (8, 5))
+    X[:, 30:] *= random.poisson(1.0, (400, 1)) * 6  # genes that vary in all cells
+    adata = anndata.AnnData(csr_matrix(X.astype(np.float32)))
+    adata.obs["cell_type"] = types
+    model = fit_anndata(adata, "cell_type", random_state=0)
+    markers = markers_by_type(model, adata, top=5, groupby="cell_type")
+    assert set(markers["rare"]) == set(adata.var_names[:5])
 
 
 def test_markers_of_genes_with_other_names(model):
