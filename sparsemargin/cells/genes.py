@@ -144,21 +144,46 @@ def genes_of(cells: list[Any], wanted: Any, form: CellForm) -> np.ndarray:
         every |= {key: gene for key, gene in each.items() if key not in every}
     shared = [key for key in every if all(key in each for each in named)]
     if wanted is not None and not isinstance(wanted, str):
-        genes = np.array(list(map(str, wanted)), dtype=object)
-        keys = names_by(genes, form.match)
-        if twice := _repeated(keys):
-            raise ValueError(f"genes has {twice[0]!r} several times. Name each gene once.")
-        n_known = sum(key in every for key in keys)
-        if not n_known:
-            raise ValueError(f"None of the {len(genes):,} genes is in {cells[0].name}.")
-        if n_known < len(genes):
-            warn_user(f"{len(genes) - n_known:,} of {len(genes):,} genes are in no file.")
-        return genes
+        return _named_genes(cells, list(map(str, wanted)), set(every), form)
     check_choice("genes", wanted or "union", ("union", "intersection"))
     if len(shared) < len(every):
         least = 1.0 if wanted else max(1.0, _FEW_SHARED * min(map(len, named)))
         _report_shared(cells, len(shared), len(every), least, form)
     return np.array([every[key] for key in (every if wanted == "union" else shared)], dtype=object)
+
+
+def _named_genes(cells: list[Any], genes: list[str], known: set[str], form: CellForm) -> np.ndarray:
+    """Return the genes that a user has named, of names that compare equal the first. Warn of those
+    that are in no file, or raise a ValueError if only few are in a file."""
+    if twice := _repeated(genes):
+        raise ValueError(f"genes has {twice[0]!r} several times. Name each gene once.")
+    by_key: dict[str, str] = {}
+    for key, gene in zip(names_by(genes, form.match), genes, strict=True):
+        by_key.setdefault(key, gene)
+    if n_same := len(genes) - len(by_key):
+        warn_user(
+            f"genes has {n_same:,} names that compare equal to an earlier one, by "
+            f"match={form.match!r}. They are left out."
+        )
+    n_known = len(by_key.keys() & known)
+    if n_known < len(by_key):
+        columns = [{form.var: each.genes, **each.var.texts()} for each in cells]
+
+        def n_found(column: str | None, match: Match) -> int:
+            sets = [set(names_by(each.get(column, ()), match)) for each in columns]
+            return len(set.union(*sets).intersection(names_by(genes, match)))
+
+        n_best, best = _best_form(n_found, columns[0], form)
+        message = f"{len(by_key) - n_known:,} of {len(by_key):,} genes are in no file."
+        if best and n_best > _FAR_MORE * n_known:
+            message += f" {best[0].upper()}{best[1:]}: so {n_best:,} genes are found."
+        if n_known < max(1.0, _FEW_SHARED * len(by_key)):
+            raise ValueError(
+                f"{message} genes has {_first_genes(np.array(genes))}. {cells[0].name} has "
+                f"{_first_genes(cells[0].genes)}. Name genes as in the files."
+            )
+        warn_user(message)
+    return np.array(list(by_key.values()), dtype=object)
 
 
 def _report_shared(

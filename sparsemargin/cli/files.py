@@ -98,8 +98,9 @@ class ReadingOptions:
         # It imports scipy, which takes 0.2 s, and only cells need it here.
         from sparsemargin.cells.genes import CellForm
 
+        layer, var = (None if each == "none" else each for each in (self.layer, self.var))
         values: Any = None if self.cell_values == "none" else self.cell_values or "auto"
-        return CellForm(self.layer, self.var, self.match or "exact", values)
+        return CellForm(layer, var, self.match or "exact", values)
 
 
 def input_kind(

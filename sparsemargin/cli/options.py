@@ -335,8 +335,15 @@ def _all_of(*options: Decorator) -> Decorator:
 CELL_OPTIONS = "layer", "var", "match", "cell_values"
 
 cell_options = _all_of(
-    option(READING, "--layer", metavar="NAME", help="Layer of cells to use instead of X, or raw."),
-    option(READING, "--var", metavar="COLUMN", help="Column of var with the names of the genes."),
+    option(
+        READING, "--layer", metavar="NAME",
+        help="Layer of cells, raw, or none for X.  [default: that of the model, or X]",
+    ),
+    option(
+        READING, "--var", metavar="COLUMN",
+        help="Column of var with the names of the genes, or none for the index.  [default: that of "
+        "the model, or the index]",
+    ),
     option(
         READING, "--match", type=click.Choice(["exact", "case", "version"]),
         help="Comparison of gene names: exact, ignoring case, or ignoring Ensembl versions.",

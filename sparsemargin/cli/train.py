@@ -254,13 +254,8 @@ def _save(options: TrainOptions, job: Job, learner: Learner) -> None:
 
         reading = options.reading
         if job.kind == "cells":
-            how: dict[str, Any] = {
-                "layer": reading.layer,
-                "var": reading.var,
-                "match": reading.match or "exact",
-            }
-            label = reading.label_column
-            saved: Any = CellClassifier(label, **how)
+            cells, label = reading.cell_form(), reading.label_column
+            saved: Any = CellClassifier(label, layer=cells.layer, var=cells.var, match=cells.match)
         else:
             form = reading.document_form()
             text = form.texts if len(form.texts) > 1 else form.texts[0]

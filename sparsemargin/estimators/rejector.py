@@ -11,7 +11,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sparsemargin._engine.state import require
-from sparsemargin.models.fitted.outputs import codes_of, confidence_of, rejection
+from sparsemargin.models.fitted.outputs import (
+    check_rejection,
+    codes_of,
+    confidence_of,
+    least_confidence,
+    rejection,
+)
+from sparsemargin.models.fitted.probabilities import LEAST_TRIALS
 from sparsemargin.models.fitted.rejecting import Rejection, label_unlike
 from sparsemargin.models.learner import Learner
 from sparsemargin.models.pipelines import labels_for, parts_of
@@ -23,7 +30,7 @@ class Rejector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     A row gets a class if its confidence, the output of the predicted class, reaches a threshold.
     The threshold is the smallest one for which the share of errors among the accepted rows is at
     most `max_error`. It is found on rows on which the model had not been trained, the same rows to
-    which `predict_proba` is fitted. Rows of an unknown class mostly have small outputs for all
+    which `predict_proba` is fitted. Rows of an unknown class often have small outputs for all
     classes, whereas probabilities sum to 1 for any row. If no threshold that accepts at least ten
     rows has so few errors, all rows are rejected, with a warning. `score` counts rejected rows as
     errors.
@@ -32,7 +39,8 @@ class Rejector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     ----------
     estimator : classifier or estimator of a whole task of this library, pipeline that ends in one
         Classifier of which a clone is fitted. A fitted one in `sklearn.frozen.FrozenEstimator` is
-        used without fitting it again.
+        used without fitting it again, and the threshold is found on the rows that are passed to
+        `fit`. The classifier must not have been trained on these rows.
     max_error : float, default=0.05
         Largest share of errors among the accepted rows, from 0 to 1.
     unknown : label, default=None
@@ -92,15 +100,35 @@ class Rejector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If a parameter is invalid, or the classifier has no `predict_proba` or was trained on
-            fewer than 30 rows.
+            If a parameter is invalid, or there are fewer than 30 rows, or the classifier is not
+            frozen and has no `predict_proba`.
         """
         estimator = clone(self.estimator).fit(X, y, **fit_params)
-        fitted = _model_of(estimator).fitted
-        threshold, share = rejection(fitted, self.max_error)
+        if isinstance(estimator, FrozenEstimator):
+            found = self._threshold_of(estimator, X, y, fit_params.get("sample_weight"))
+        else:
+            found = rejection(_model_of(estimator).fitted, self.max_error)
         self._take(estimator)
-        self.threshold_, self.share_ = threshold, share
+        self.threshold_, self.share_ = found
         return self
+
+    def _threshold_of(
+        self, estimator: FrozenEstimator, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[float, float]:
+        """Return the threshold of a fitted estimator on these rows, and the share of accepted
+        rows."""
+        fitted = _model_of(estimator).fitted
+        check_rejection(fitted, self.max_error)
+        labels = np.asarray(labels_for(_thawed(estimator), X, y))
+        if len(labels) < LEAST_TRIALS:
+            raise ValueError(
+                f"A threshold for a fitted classifier needs {LEAST_TRIALS} rows on which it was "
+                f"not trained, got {len(labels)}. Pass more rows."
+            )
+        codes, confidence = _codes_and_confidence(estimator, X)
+        weights = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight)
+        wrong = fitted.classes[codes] != labels
+        return least_confidence(confidence, wrong, weights, self.max_error)
 
     def _take(self, estimator: Any) -> Self:
         """Set the fitted estimator, its classes, and the label of rejected rows."""
@@ -172,10 +200,14 @@ class Rejector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _answers(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         check_is_fitted(self)
-        outputs = self.estimator_.decision_function(X)
-        fitted = _model_of(self.estimator_).fitted
-        outputs = outputs.reshape(len(outputs), -1)
-        return codes_of(fitted, outputs), confidence_of(outputs)
+        return _codes_and_confidence(self.estimator_, X)
+
+
+def _codes_and_confidence(estimator: Any, X: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the codes of the predicted classes and the confidences, shape (n_samples,) each."""
+    outputs = estimator.decision_function(X)
+    outputs = outputs.reshape(len(outputs), -1)
+    return codes_of(_model_of(estimator).fitted, outputs), confidence_of(outputs)
 
 
 def _thawed(estimator: Any) -> Any:

@@ -20,6 +20,7 @@ from sparsemargin import (
     save_model,
     text,
 )
+from sparsemargin.datasets import make_zipf_text
 from sparsemargin.models.pipelines import parts_of, taken
 
 X, Y = make_problem(n_classes=3)
@@ -113,6 +114,27 @@ def test_labels_may_be_a_column_as_for_the_estimator_in_it(tmp_path):
         np.testing.assert_array_equal(*(display.curves["Rejector"].error for display in drawn))
     with pytest.raises(ValueError, match="y='que' is not a column"):
         model.score(table, "que")
+
+
+def test_threshold_of_a_frozen_classifier_is_that_of_the_rows_of_fit():
+    X, y = make_zipf_text(3000, n_classes=4, random_state=0)
+    model = AROWClassifier(random_state=0).fit(X[:1000], y[:1000])
+    frozen, confidence = Rejector(FrozenEstimator(model), max_error=0.1), None
+    rejector = clone(frozen).fit(X[1000:2000], y[1000:2000])
+    confidence = rejector.confidence(X[1000:2000])
+    wrong = model.predict(X[1000:2000]) != y[1000:2000]
+    allowed = [c for c in confidence if wrong[confidence >= c].mean() <= 0.1]
+    assert rejector.threshold_ == min(allowed)
+    assert rejector.share_ == (confidence >= min(allowed)).mean()
+    shuffled = np.random.RandomState(0).permutation(y[1000:2000])
+    with pytest.warns(UserWarning, match="No answer is sure enough"):
+        assert clone(frozen).fit(X[1000:2000], shuffled).share_ == 0
+    weights = np.where(wrong, 1e-9, 1.0)
+    assert clone(frozen).fit(X[1000:2000], y[1000:2000], sample_weight=weights).share_ == 1
+    with pytest.raises(ValueError, match="needs 30 rows on which it was not trained, got 20"):
+        clone(frozen).fit(X[1000:1020], y[1000:1020])
+    with pytest.raises(ValueError, match="max_error must be a share"):
+        Rejector(FrozenEstimator(model), max_error=2).fit(X, y)
 
 
 def test_cells_of_a_rejector_have_labels_in_a_column():

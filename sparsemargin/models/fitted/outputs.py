@@ -135,10 +135,18 @@ def rejection(fitted: Fitted, max_error: float) -> tuple[float, float]:
     """Return the minimum confidence of an answer for a maximum share of wrong answers, from 0 to 1,
     and the share of rows that are answered.
 
-    Both are estimated from outputs for rows before the model was trained on them. If no 10 or more
-    of the most confident rows have a share of errors this low, the function warns and returns
-    infinity and 0.
+    Both are estimated from outputs for rows before the model was trained on them. See
+    `least_confidence`.
     """
+    check_rejection(fitted, max_error)
+    fitted.require_outputs(f"max_error={max_error:g}")
+    window = fitted.window()
+    wrong = codes_of(fitted, window.outputs) != window.codes
+    return least_confidence(confidence_of(window.outputs), wrong, window.weights, max_error)
+
+
+def check_rejection(fitted: Fitted, max_error: float) -> None:
+    """Raise a ValueError if a row may have several classes, or for an invalid `max_error`."""
     if fitted.many:
         raise ValueError(
             "To leave rows without a class takes a model of one class a row; this one may have "
@@ -146,14 +154,21 @@ def rejection(fitted: Fitted, max_error: float) -> tuple[float, float]:
         )
     if not 0.0 <= max_error <= 1.0:
         raise ValueError(f"max_error must be a share from 0 to 1, got {max_error!r}.")
-    fitted.require_outputs(f"max_error={max_error:g}")
-    window = fitted.window()
-    confidence = confidence_of(window.outputs)
+
+
+def least_confidence(
+    confidence: np.ndarray, wrong: np.ndarray, weights: np.ndarray, max_error: float
+) -> tuple[float, float]:
+    """Return the minimum confidence of an answer for a maximum share of wrong answers, and the
+    share of rows that are answered, from rows with these confidences, errors and weights.
+
+    If no 10 or more of the most confident rows have a share of errors this low, the function warns
+    and returns infinity and 0.
+    """
     # Either all rows of equal confidence are answered, or none of them.
     known, groups = np.unique(-confidence, return_inverse=True)
-    wrong = window.weights * (codes_of(fitted, window.outputs) != window.codes)
-    answered = np.cumsum(np.bincount(groups, window.weights))
-    few_errors = np.cumsum(np.bincount(groups, wrong)) <= max_error * answered
+    answered = np.cumsum(np.bincount(groups, weights))
+    few_errors = np.cumsum(np.bincount(groups, weights * wrong)) <= max_error * answered
     allowed = np.flatnonzero(few_errors & (np.cumsum(np.bincount(groups)) >= _LEAST_ANSWERED))
     if not len(allowed):
         warn_user(
