@@ -44,6 +44,10 @@ class CellTypes(NamedTuple):
     predicted: np.ndarray
     confidence: np.ndarray
 
+    def __repr__(self) -> str:
+        shown = ", ".join(map(str, self.predicted[:3])) + ", ..." * (len(self.predicted) > 3)
+        return f"CellTypes of {len(self.predicted):,} cells: {shown}"
+
 
 class PredictedCells(NamedTuple):
     """Predictions for some cells.

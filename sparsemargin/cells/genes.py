@@ -64,8 +64,8 @@ class CellForm:
     def open(self, what: Any) -> Iterator[list[Cells]]:
         """Open the cells of an AnnData, of files, or of a list of these. Open `Cells` are kept."""
         check_choice("match", self.match, get_args(Match))
-        if self.values is not None:
-            check_choice("normalize", self.values, ("auto", "counts"))
+        if self.values is not None and self.values not in ("auto", "counts"):
+            raise ValueError(f"normalize must be 'auto', 'counts' or None, got {self.values!r}.")
         for name, value in (("layer", self.layer), ("var", self.var)):
             if not isinstance(value, str | None):
                 raise ValueError(f"{name} must be a str or None, got {value!r}.")

@@ -34,6 +34,12 @@ def cells_of_matrix(X: Any, genes: Any = None) -> Cells:
             f"The table has several columns with the name {twice!r}. Genes are matched by name, so "
             "names must differ. Add up the columns of a gene: X.T.groupby(level=0).sum().T."
         )
+    for name, dtype in getattr(getattr(X, "dtypes", None), "items", list)():
+        if dtype.kind not in "biuf":
+            raise ValueError(
+                f"The column {name!r} is not numeric, and columns are genes. If it names the "
+                f"cells, pass X.set_index({name!r}); otherwise leave it out: X.drop(columns={name!r})."
+            )
     rows = counts_of(X)
     if names is None:
         names = list(map(str, range(rows.n_features) if genes is None else genes))

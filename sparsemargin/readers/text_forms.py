@@ -155,10 +155,14 @@ class DocumentForm:
         names = [each if each.strip() == each != "" else repr(each) for each in among[:20]]
         found = ", ".join(each if len(each) <= 40 else f"{each[:40]}..." for each in names)
         header = " The first line must name the columns." if in_header else ""
-        return (
-            f"no column {column!r}, but {found or 'none'}.{did_you_mean(column, among)} Name the "
-            f"right column by {argument}=COLUMN.{header}"
-        )
+        parts = [each.strip() for each in column.split(",")]
+        if argument == "text" and set(parts) <= set(among):
+            remedy = (
+                f" Pass each of these columns by itself: {' '.join(f'text={p}' for p in parts)}."
+            )
+        else:
+            remedy = f"{did_you_mean(column, among)} Name the right column by {argument}=COLUMN."
+        return f"no column {column!r}, but {found or 'none'}.{remedy}{header}"
 
     def repeated_in(self, names: list[str]) -> str:
         """Return a message if a column that is read occurs several times among `names`, else ""."""
@@ -272,7 +276,10 @@ def notes_on_labels(labels: Sequence[str]) -> list[str]:
     n_rows, n_once = len(labels), sum(n == 1 for n in counts.values())
     found = many_classes(len(counts), n_rows)
     if found is not None:
-        notes.append(f"the first rows have {found} Are the columns swapped?")
+        notes.append(
+            f"the first rows have {found} Are the columns swapped? If the first line has the names "
+            "of the columns, pass label=COLUMN and text=COLUMN."
+        )
     elif n_rows >= _LEAST_ROWS and labels and counts[word_of(labels[0])] == 1 == n_once:
         notes.append(
             f"the label {quoted(labels[0])} of the first row is the only one that occurs once. If "

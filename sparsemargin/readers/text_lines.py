@@ -138,7 +138,11 @@ class BlockLines:
 
     def unlabelled(self, row: int) -> LineError:
         line = Parts(self.text, self.starts, self.ends)[row]
-        return LineError(row, f"{quoted(line[:60])} has no label. Write '{_FORMS[self.form]}'.")
+        remedy = f"Write '{_FORMS[self.form]}'."
+        if self.form == "tsv" and "\t" in line:
+            remedy += " If the first line has the names of the columns, pass label=COLUMN and "
+            remedy += "text=COLUMN."
+        return LineError(row, f"{quoted(line[:60])} has no label. {remedy}")
 
     def labels(
         self, starts: np.ndarray, ends: np.ndarray, make: Callable[[str], Any], rows: Any

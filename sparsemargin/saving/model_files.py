@@ -92,6 +92,12 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     model = taken(model)
     if not _is_ours(model):
         steps = pipelines.steps_of(model)
+        if steps and unwrapped(steps[-1][1])[1]:
+            raise ValueError(
+                f"The pipeline ends in a {type(steps[-1][1]).__name__}, which a model file holds "
+                "without steps before it. Save pipeline[-1], or save the whole pipeline with "
+                "joblib.dump."
+            )
         model = taken(steps[-1][1]) if steps else model
     name = type(model).__name__
     if not _is_ours(model):

@@ -11,6 +11,7 @@ from sparsemargin.models.fitted.new_classes import (
     key_of,
     label_as,
     type_of,
+    warn_of_only_new,
     why_no_new_classes,
     with_classes,
     with_file_labels,
@@ -97,6 +98,8 @@ class StreamLabels:
         ):
             return  # `keep` refuses classes that lack some of the model
         classes = with_file_labels(fitted.classes, labels)
+        if not self.are_known:
+            warn_of_only_new(fitted.classes, labels)
         if len(classes) > len(fitted.classes):
             learner.restore(with_classes(fitted, classes))
         if self.are_known:

@@ -38,6 +38,7 @@ from sparsemargin.cells.matrices import (
 )
 from sparsemargin.cells.source import corpus_for
 from sparsemargin.estimators.classifiers import as_classifier
+from sparsemargin.estimators.validation import check_labels
 from sparsemargin.evaluation.files import ClassEvaluation
 from sparsemargin.evaluation.markers import frame_of
 from sparsemargin.genomes.cells import CellNormalizer, Normalize, TargetSum, Values
@@ -337,8 +338,8 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
         shape (n_cells,), needs y. Cells of types that are not in `classes_` count as wrong.
         """
         if y is not None and not is_label(X, y):
-            check_order(X, y)
-            return float(accuracy_score(y, self.predict(X, **how), sample_weight=sample_weight))
+            types = self.labels_of(X, y)
+            return float(accuracy_score(types, self.predict(X, **how), sample_weight=sample_weight))
         if sample_weight is not None:
             raise ValueError("sample_weight needs y. Pass the types of the cells, too.")
         done = self._evaluation(X, y, how)
@@ -348,7 +349,7 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
         """Return the type of each cell, shape (n_cells,). `X` and `y` are as for `fit`."""
         if y is not None and not is_label(X, y):
             check_order(X, y)
-            return y
+            return check_labels(y)
         form = self._form({})
         what, _, label, argument = self._labelled(X, y, form)
         with form.open(what) as cells:

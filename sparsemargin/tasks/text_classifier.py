@@ -18,7 +18,7 @@ from sparsemargin.estimators.classifiers import CLASSIFIERS, as_classifier
 from sparsemargin.estimators.validation import check_labels
 from sparsemargin.files.sources import open_sources
 from sparsemargin.models import find_algorithm
-from sparsemargin.models.fitted.new_classes import joined_classes, with_classes
+from sparsemargin.models.fitted.new_classes import joined_classes, warn_of_only_new, with_classes
 from sparsemargin.models.inputs.labels import label_text
 from sparsemargin.models.pipelines import parts_of
 from sparsemargin.readers.text_forms import DocumentForm, Missing
@@ -403,6 +403,7 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
                 f"The label {new!r} is new. Only a model with features='hashed' takes new classes. "
                 "Fit anew, to all texts."
             )
+        warn_of_only_new(fitted.classes, np.unique(check_labels(y)).tolist())
         self.classifier_.restore(with_classes(fitted, wanted))
         return None
 

@@ -289,3 +289,59 @@ def test_outputs_of_commands(path):
     for name in "scaled.h5ad", "nan.h5ad":
         assert not run("annotate", "a.model", name, code=1).stdout
     assert len(run("annotate", "a.model", path).stdout.splitlines()) == 301
+
+
+def test_named_genes_that_are_in_no_file_are_refused_or_reported():
+    names = [gene.lower() for gene in cells().var_names]
+    few = [*names[:57], *cells().var_names[57:]]
+    with pytest.raises(ValueError, match=r"57 of 60 genes are in no file\. Pass match='case'"):
+        new(genes=few).fit(cells())
+    assert new(genes=few, match="case").fit(cells()).genes_.tolist() == few
+    some = [*names[:30], *cells().var_names[30:]]
+    with pytest.warns(UserWarning, match=r"30 of 60 genes are in no file\. Pass match='case'"):
+        new(genes=some).fit(cells())
+    with pytest.warns(UserWarning, match=r"genes has 1 names that compare equal.*'case'"):
+        twice = new(genes=[names[0], *cells().var_names], match="case").fit(cells())
+    assert twice.genes_.tolist() == [names[0], *cells().var_names[1:]]
+    with pytest.raises(ValueError, match="genes has 'a' several times"):
+        new(genes=["a", "b", "a"]).fit(cells())
+
+
+def test_table_with_names_of_cells_in_a_column_is_refused_with_a_remedy(model):
+    frame = cells().to_df().reset_index(names="barcode")
+    with pytest.raises(ValueError, match=r"'barcode' is not numeric.*X\.set_index\('barcode'\)"):
+        model.predict(frame)
+    assert model.predict(frame.set_index("barcode")).tolist() == model.predict(cells()).tolist()
+    assert model.predict(frame.drop(columns="barcode")).tolist() == model.predict(cells()).tolist()
+
+
+def test_csv_file_is_refused_with_a_remedy(model, tmp_path):
+    path = tmp_path / "cells.csv"
+    cells().to_df().to_csv(path)
+    for act in model.predict, new().fit:
+        with pytest.raises(ValueError, match=r"cells\.csv is no HDF5 file.*pandas\.read_csv"):
+            act(str(path))
+    assert model.predict(pd.read_csv(path, index_col=0)).tolist() == model.predict(cells()).tolist()
+
+
+def test_cells_without_a_label_can_not_be_scored(model):
+    types = pd.Series(TYPES, dtype=object)
+    types[3] = np.nan
+    with pytest.raises(ValueError, match="y"):
+        model.score(cells(), types.to_numpy())
+
+
+def test_annotated_types_are_shown_in_a_line(model):
+    assert len(repr(annotate(model, cells()))) < 80
+
+
+def test_layer_of_a_model_is_left_out_on_the_command_line(path, tmp_path):
+    adata = cells()
+    adata.layers["counts"] = adata.X.copy()
+    adata.write_h5ad("layer.h5ad")
+    run("train", "layer.h5ad", "--label", "cell_type", "--layer", "counts", "-o", "a.model")
+    told = run("annotate", "a.model", path, code=1).stderr
+    assert "--layer none reads X" in " ".join(told.split())
+    expected = run("annotate", "a.model", "layer.h5ad").stdout
+    assert run("annotate", "a.model", path, "--layer", "none").stdout == expected
+    assert load_model("a.model").layer == "counts"

@@ -446,7 +446,7 @@ def test_invalid_input_is_reported_in_one_line(adata, path, tmp_path):
     other = adata.copy()
     other.var_names = [f"other{j}" for j in range(80)]
     assert "0 of 160 genes are in all of the files" in told([adata, other])
-    assert "None of the 1 genes" in told(adata, genes=["x"])
+    assert "1 of 1 genes are in no file" in told(adata, genes=["x"])
     assert "has no layer 'x'" in told(path, layer="x")
     assert "has no column 'x' in var" in told(path, var="x")
     one = adata[adata.obs["cell_type"] == "A"].copy()

@@ -9,12 +9,20 @@ from sklearn.datasets import dump_svmlight_file
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 
 from problems.command_line import run
 from problems.hostile import at, contents_of, opened, rewritten
 from problems.models import make_problem
-from sparsemargin import ALMAClassifier, AROWClassifier, Rejector, load_model, save_model, text
+from sparsemargin import (
+    ALMAClassifier,
+    AROWClassifier,
+    Rejector,
+    TextClassifier,
+    load_model,
+    save_model,
+    text,
+)
 from sparsemargin.saving.model_files import read_summary
 
 X, Y = make_problem(n_classes=3)
@@ -178,6 +186,19 @@ def test_invalid_wrappers_are_rejected(path, place, value, words):
     rewritten(path, document, arrays)
     with pytest.raises(ValueError, match=f"^{path}.*{words}"):
         load_model(path)
+
+
+@pytest.mark.parametrize("last", [
+    TextClassifier(), Rejector(TextClassifier(), max_error=0.5)
+], ids=str)  # fmt: skip
+def test_pipeline_that_ends_in_a_whole_task_is_refused_with_a_remedy(last, path):
+    texts, labels = ["red car", "blue sky"] * 20, ["a", "b"] * 20
+    pipeline = Pipeline([("last", last)]).fit(texts, labels)
+    name = type(last).__name__
+    with pytest.raises(ValueError, match=rf"ends in a {name}.*Save pipeline\[-1\]"):
+        save_model(pipeline, path)
+    save_model(pipeline[-1], path)
+    assert load_model(path).predict(texts).tolist() == pipeline.predict(texts).tolist()
 
 
 def test_a_rejector_needs_a_classifier_of_one_class_per_row(path):

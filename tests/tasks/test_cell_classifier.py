@@ -413,7 +413,7 @@ BAD = {
     "init": (lambda: CellClassifier(params={"init_model": AROWClassifier().fit(COUNTS, TYPES)})
              .fit(cells()), "init_model must be a fitted CellClassifier"),
     "target": (lambda: CellClassifier(target_sum="mean").fit(cells()), "target_sum"),
-    "genes": (lambda: CellClassifier(genes=["a"]).fit(cells()), "None of the 1 genes"),
+    "genes": (lambda: CellClassifier(genes=["a"]).fit(cells()), "1 of 1 genes are in no file"),
     "one type": (lambda: NEW.fit(COUNTS, ["A"] * 300), "class"),
     "missing": (lambda: NEW.fit(COUNTS, [None, *TYPES[1:]]), "y"),
 }  # fmt: skip

@@ -95,15 +95,12 @@ def test_lazy_table_is_refused():
         made(text="body").fit(lazy, QUEUES)
 
 
-def test_other_columns_are_named_in_a_warning():
-    named = TABLE.rename(columns={"id": "a column without a warning yet"})
-    with pytest.warns(UserWarning, match="no effect: 'a column without a warning yet', 'subject'"):
-        fitted = made(text="body").fit(named, "queue")
+def test_other_columns_have_no_effect():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        made(text="body").fit(named, "queue")
-        fitted.predict(TABLE)
-        made(text="body").fit(TABLE[["body", "queue"]], TABLE["queue"])
+        fitted = made(text="body").fit(TABLE, "queue")
+        alone = made(text="body").fit(TABLE[["body", "queue"]], TABLE["queue"])
+    assert fitted.predict(TABLE).tolist() == alone.predict(TABLE[["body"]]).tolist()
 
 
 MISSING = [None, np.nan, pd.NA, pd.NaT]
@@ -329,6 +326,25 @@ def test_new_classes(begin, first):
         each.partial_fit(["another one", "pills"], ["e", "a"], classes=list("abcdef"))
     assert loaded.classes_.tolist() == list("abcdef")
     np.testing.assert_array_equal(loaded.decision_function(texts), model.decision_function(texts))
+
+
+def test_rows_of_one_new_class_warn():
+    only_new = r"All of these rows have the label 'new', which is new to the model.*Mix them"
+    model = made(features="hashed").partial_fit(BOTH, QUEUES, classes=["ham", "spam"])
+    save_model(model, "m.model")
+    with pytest.warns(UserWarning, match=only_new):
+        deepcopy(model).partial_fit(["a", "b"], ["new", "new"])
+    Path("new.tsv").write_text("new\ta text\n" * 20)
+    warned = " ".join(run("train", "new.tsv", "--init", "m.model", "-o", "n.model").stderr.split())
+    assert "All of these rows have the label 'new', which is new to the model." in warned
+    Path("new.tsv").write_text("new\ta text\nham\tanother\n" * 20)
+    assert (
+        "new to the model"
+        not in run("train", "new.tsv", "--init", "m.model", "-o", "n.model").stderr
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.partial_fit(["a", "b"], ["new", "ham"]).partial_fit(["c"], ["new"])
 
 
 def test_new_classes_that_are_refused(model):

@@ -12,6 +12,7 @@ import numpy as np
 from sparsemargin._engine.first_order.linear_space import LinearSpace
 from sparsemargin._engine.first_order.packed import PackedSpace
 from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
+from sparsemargin._engine.messages import warn_user
 from sparsemargin.models.fitted.state import Fitted
 from sparsemargin.models.inputs.label_table import label_text, number_of, word_of
 from sparsemargin.models.inputs.labels import places_among
@@ -78,6 +79,16 @@ def joined_classes(classes: np.ndarray, labels: np.ndarray) -> np.ndarray:
             f"labels to {own}, or fit a new model."
         )
     return np.union1d(classes, new)
+
+
+def warn_of_only_new(classes: np.ndarray, labels: Iterable[Any]) -> None:
+    """Warn if these labels of rows are one label, which is none of the classes."""
+    names = set(map(key_of, labels))
+    if len(names) == 1 and not names & set(map(key_of, classes.tolist())):
+        warn_user(
+            f"All of these rows have the label {min(names)!r}, which is new to the model. It would "
+            "be predicted for many rows of other classes. Mix them with rows of the other classes."
+        )
 
 
 def why_no_new_classes(fitted: Fitted) -> str | None:
