@@ -38,7 +38,8 @@ def cells_of_matrix(X: Any, genes: Any = None) -> Cells:
         if dtype.kind not in "biuf":
             raise ValueError(
                 f"The column {name!r} is not numeric, and columns are genes. If it names the "
-                f"cells, pass X.set_index({name!r}); otherwise leave it out: X.drop(columns={name!r})."
+                f"cells, pass X.set_index({name!r}). Otherwise leave it out: "
+                f"X.drop(columns={name!r})."
             )
     rows = counts_of(X)
     if names is None:

@@ -49,10 +49,10 @@ def command(
             f"{sources[0].name} is not a file of cells. Pass .h5ad, .zarr, .h5 or .mtx files."
         )
     options = ReadingOptions.of(reading)
-    given = {name: getattr(options, name) for name in ("layer", "var", "match")}
+    form, names = options.cell_form(), ("layer", "var", "match")
+    given = {name: getattr(form, name) for name in names if getattr(options, name) is not None}
     sparsemargin.annotate(
         sparsemargin.load_model(model), sources, threshold=threshold,
-        normalize=options.cell_form().values,
-        **{name: value for name, value in given.items() if value is not None},
+        normalize=form.values, **given,
         output=sys.stdout.buffer if output == STANDARD_OUTPUT else output,
     )  # fmt: skip
