@@ -7,6 +7,7 @@ column by ``table[name]``, so none of these packages is imported.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from numbers import Number
 from typing import Any, get_args
 
@@ -14,6 +15,7 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from sparsemargin._checks import check_choice, check_texts, columns_of_table, did_you_mean
+from sparsemargin._engine.messages import warn_user
 from sparsemargin.files.kinds import names_file
 from sparsemargin.models.inputs.label_values import is_missing
 from sparsemargin.readers.text_forms import Missing, fill_missing
@@ -97,7 +99,7 @@ def _shown(columns: list[str]) -> str:
 
 def texts_in(
     X: Any, text: str | Sequence[str] | None, missing: Missing, *, label: Any = None,
-    argument: str = "X",
+    warn: bool = False, argument: str = "X",
 ) -> tuple[list[str], np.ndarray | None]:  # fmt: skip
     """Return the texts of `X`, and the rows to keep.
 
@@ -110,6 +112,8 @@ def texts_in(
         A missing text raises a ValueError, or counts as "". "drop" marks rows without any text.
     label : object
         A column that is not text, if it is a str.
+    warn : bool
+        Whether to warn once about other columns, which are not used.
     argument : str
         The argument that gives `X`, for error messages.
 
@@ -134,6 +138,9 @@ def texts_in(
     if label in names:
         raise ValueError(f"y and text name the same column {label!r}. Name two different columns.")
     values = [as_list(column_of(X, name, "text")) for name in names]
+    others = [each for each in columns if each not in names and each != label]
+    if warn and others:
+        _warn_of_others(_shown(names), _shown(others))
     for name, column in zip(names, values, strict=True):
         _check_column(name, column, missing)
     values, kept = fill_missing(values, missing)
@@ -147,7 +154,7 @@ def training_set(
     """Return the texts, labels and weights of training rows, without those that are left out. The
     arguments are those of `TextClassifier`."""
     label = y if isinstance(y, str) else getattr(y, "name", None)
-    texts, kept = texts_in(X, text, missing, label=label)
+    texts, kept = texts_in(X, text, missing, label=label, warn=True)
     y = labels_in(X, y, kept)
     if not len(texts):
         raise ValueError("X has no texts. Pass at least one.")
@@ -252,3 +259,10 @@ def _check_column(name: str, values: list[Any], missing: Missing) -> None:
                 f"Row {row} of column {name!r} is {value!r}, and not a text. Pass another column, "
                 f"or convert it, with pandas by df[{name!r}].astype('string')."
             )
+
+
+@cache
+def _warn_of_others(names: str, others: str) -> None:
+    """Warn of columns without effect. The cache makes that once, and not in each fold of a
+    cross-validation."""
+    warn_user(f"Only the text in {names} is used. Other columns have no effect: {others}.")
