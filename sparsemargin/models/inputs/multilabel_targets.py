@@ -146,7 +146,7 @@ def _refuse_entry(row: int, label: int, entry: Any) -> NoReturn:
     plain = entry.item() if isinstance(entry, np.generic) else entry
     raise ValueError(
         f"y[{row}, {label}] = {plain!r} is neither 0 nor 1: an indicator has 1 where a row has a "
-        "label, else 0. Classes of which each row has one are of shape (n_samples,)."
+        "label, else 0. For one class per row, pass one column, of shape (n_samples,)."
     )
 
 
