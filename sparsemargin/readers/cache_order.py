@@ -76,7 +76,7 @@ def shuffled_blocks(
         return np.concatenate([np.arange(*span) for span in spans])[dealt(g)[0]]
 
     order = block_order(len(groups), _seed(seed, epoch))
-    order = order[(first_rows[order] < last) & (first_rows[order + 1] > first)]
+    order = order[np.maximum(first_rows[order], first) < np.minimum(first_rows[order + 1], last)]
     for g, rows in zip(order.tolist(), cache.take(map(numbers, order.tolist())), strict=True):
         is_used, blocks = dealt(g)
         place_among_used = np.cumsum(is_used) - 1
