@@ -275,9 +275,8 @@ def learn_shards(shards: Any, y: Any, options: ShardOptions) -> Learner:
             schema = schema_of_files(names, surveys, options.classes, options.positive)
         else:
             schema = schema_of_matrices(surveys)
-        if options.params.get("shuffle", True) and any(
-            each.label_order.is_sorted for each in surveys
-        ):
+        are_sorted = any(each.label_order.is_sorted for each in surveys)
+        if are_sorted and options.params.get("shuffle", True):
             schema = replace(schema, mixed=0)  # until the seed of the fit is known
         if learner is None or options.balanced:
             learner, schema = _selected_over(backend, options, schema, learner)

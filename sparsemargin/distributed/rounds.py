@@ -372,7 +372,7 @@ class Rounds:
                 orders[s].join(update.label_order)
             numbers = [survey.number for survey in self.surveys]
             is_mixed = self.mixture.schema.mixed is not None
-            shuffled = [survey.label_order for survey in self.surveys] if is_mixed else []
+            shuffled = [survey.label_order for survey in self.surveys if is_mixed]
             warn_of_labels(orders, numbers, self.on_one_machine, shuffled)
         if self.on_round is not None:
             corrections = np.zeros(len(self.surveys), int)

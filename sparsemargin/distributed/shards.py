@@ -63,12 +63,11 @@ class MatrixShard:
     targets: Targets | None = None
     # Seed, part, epochs and order of the latest epoch, from which the next one continues.
     shuffled: tuple[int, Part, int, np.ndarray] | None = None
-    mixed: tuple[int, np.ndarray] | None = None  # `Schema.mixed` and the order for it
 
     def __getstate__(self) -> dict[str, Any]:
         # Derived data is not sent. It is recomputed by the receiver, because arrays that are views
         # might be misaligned there.
-        return {**vars(self), "targets": None, "shuffled": None, "mixed": None}
+        return {**vars(self), "targets": None, "shuffled": None}
 
     @classmethod
     def of(cls, X: Any, y: Any, row_maker: RowMaker | None = None) -> MatrixShard:
@@ -156,10 +155,8 @@ class MatrixShard:
         bounds, n_rows = part.bounds(self.rows.n_rows), self.rows.n_rows
         if schema.mixed is None or bounds == (0, n_rows):
             return part_of(self.rows, *bounds), slice(*bounds)
-        if self.mixed is None or self.mixed[0] != schema.mixed:
-            # The seeds from `schema.mixed` on are those of the epochs.
-            self.mixed = schema.mixed, block_order(n_rows, (schema.mixed - 1) % 2**64)
-        chosen = self.mixed[1][slice(*bounds)]
+        # The seeds from `schema.mixed` on are those of the epochs.
+        chosen = block_order(n_rows, (schema.mixed - 1) % 2**64)[slice(*bounds)]
         return rows_at(self.rows, chosen), chosen
 
     def _order(self, seed: int, part: Part, number: int, n_rows: int) -> np.ndarray:
@@ -341,6 +338,8 @@ class FileShard:
             try:
                 targets = encoder.transform_ids(table, block.labels, block.label_start)
             except UnknownLabelError as error:
+                if schema.mixed is not None:
+                    self.counts(schema)  # raises the error with the number of the row in the file
                 raise ValueError(
                     f"{self.name}, row {first_row + error.row}: the label {error.label} is "
                     f"none of the classes {schema.classes.tolist()}. Pass all classes, or "

@@ -11,6 +11,7 @@ from scipy.sparse import csr_matrix
 
 import sparsemargin
 from depth import some
+from problems.first_order import examples
 from problems.shards import assert_same, cut, make_data, write, write_each
 from sparsemargin.datasets import make_zipf_text
 from sparsemargin.distributed import fit_distributed
@@ -136,6 +137,13 @@ def test_workers_do_not_change_the_model_of_sorted_shards(form, tmp_path):
     assert_same(*(getattr(each, "classifier_", each) for each in (there, alone)))
 
 
+def test_unknown_label_of_a_sorted_file_is_located(tmp_path):
+    path = write(tmp_path / "a.svm", *in_order(*make_data(n_classes=3)))
+    row = int(np.sum(make_data(n_classes=3)[1] < 2))
+    with pytest.raises(ValueError, match=rf"a\.svm, row {row}: the label 2 is none of the classes"):
+        fit_distributed([path] * 2, algo="alma", classes=[0, 1])
+
+
 @pytest.fixture(scope="module")
 def both(tmp_path_factory):
     """A shard of rows with numbers as values, in memory and as a file, and their schemas."""
@@ -153,6 +161,7 @@ def both(tmp_path_factory):
     cuts=st.sets(st.integers(0, 40), max_size=6), seed=st.integers(0, 2**32),
     number=st.integers(1, 3), size=st.sampled_from([1 << 26, 1 << 13, 1 << 11]),
 )  # fmt: skip
+@examples(20)
 def test_parts_of_a_mixed_shard_have_each_row_once(both, cuts, seed, number, size):
     cuts = [0, *sorted(cuts), 40]
     parts = [Part(*pair, 40) for pair in pairwise(cuts)]
