@@ -198,7 +198,7 @@ def fit_distributed(
         After Ctrl-C, which ends the fit. The model is the last mixture.
     UserWarning
         If shards have one class only, or far fewer classes than the data, or if rows are sorted by
-        their labels.
+        their labels. Sorted rows are shuffled within their shard, unless ``shuffle=False``.
 
     References
     ----------
