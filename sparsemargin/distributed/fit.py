@@ -198,7 +198,7 @@ def fit_distributed(
         After Ctrl-C, which ends the fit. The model is the last mixture.
     UserWarning
         If shards have one class only, or far fewer classes than the data, or if rows are sorted by
-        their labels.
+        their labels. Sorted rows are shuffled within their shard, unless ``shuffle=False``.
 
     References
     ----------
@@ -275,6 +275,9 @@ def learn_shards(shards: Any, y: Any, options: ShardOptions) -> Learner:
             schema = schema_of_files(names, surveys, options.classes, options.positive)
         else:
             schema = schema_of_matrices(surveys)
+        are_sorted = any(each.label_order.is_sorted for each in surveys)
+        if are_sorted and options.params.get("shuffle", True):
+            schema = replace(schema, mixed=0)  # until the seed of the fit is known
         if learner is None or options.balanced:
             learner, schema = _selected_over(backend, options, schema, learner)
         if learner.intercept_scaling == "auto":

@@ -17,9 +17,13 @@ _SHARE = 0.4
 _LEAST_MISSING = 10.0
 
 
-def warn_of_labels(orders: Sequence[LabelOrder], numbers: Sequence[int], function: str) -> None:
+def warn_of_labels(
+    orders: Sequence[LabelOrder], numbers: Sequence[int], function: str,
+    shuffled: Sequence[LabelOrder] = (),
+) -> None:  # fmt: skip
     """Warn once if shards lack classes, or if rows are sorted by their labels, within the shards or
-    over them. `numbers` are those of the shards, `function` trains on one machine."""
+    over them. `numbers` are those of the shards, `function` trains on one machine, and `shuffled`
+    are the orders before the rows were shuffled because of them."""
     remedy = (
         "Mix all rows before they are divided into shards, or train on one machine by "
         f"{function}, which shuffles them."
@@ -27,7 +31,8 @@ def warn_of_labels(orders: Sequence[LabelOrder], numbers: Sequence[int], functio
     whole = LabelOrder()
     for order in orders:
         whole.join(order)
-    are_sorted = [s for s, order in enumerate(orders) if order.is_sorted]
+    given = shuffled or orders
+    are_sorted = [s for s, order in enumerate(given) if order.is_sorted]
     if narrow := _narrow(orders, whole.counts):
         most = max(np.count_nonzero(orders[s].counts) for s in narrow)
         warn_user(
@@ -39,7 +44,11 @@ def warn_of_labels(orders: Sequence[LabelOrder], numbers: Sequence[int], functio
     elif are_sorted:
         first, more = are_sorted[0], len(are_sorted) - 1
         names = f"Shard {numbers[first]}" + f", and {more} more like it" * bool(more)
-        warn_user(orders[first].warning(names, remedy))
+        warn_user(
+            f"{given[first].description(names)} The rows of each shard are shuffled. Pass "
+            "shuffle=False to keep their order."
+            if shuffled else given[first].warning(names, remedy)
+        )  # fmt: skip
     elif whole.is_sorted:
         warn_user(whole.warning(f"{len(orders)} shards, one after the other", remedy))
 

@@ -244,6 +244,10 @@ class Rounds:
                 patience = Patience(**saved["patience"])
             saved["ended"] = tuple(Progress(**each) for each in saved["ended"])
         self.mixer.take(space)
+        if (schema := mixture.schema).mixed is not None:
+            # Shards in memory that are not used in parts are shuffled in any case.
+            matters = schema.reading is not None or WHOLE not in self.mixer.parts(1)
+            mixture.schema = replace(schema, mixed=mixture.seed if matters else None)
         fitted = mixture.fitted
         saved |= {"patience": patience, "rows_by_class": fitted.rows_by_class}
         self.at = Position(self.mixer.state, **saved, progress=fitted.progress)
@@ -367,7 +371,9 @@ class Rounds:
             for s, update in updates:
                 orders[s].join(update.label_order)
             numbers = [survey.number for survey in self.surveys]
-            warn_of_labels(orders, numbers, self.on_one_machine)
+            is_mixed = self.mixture.schema.mixed is not None
+            shuffled = [survey.label_order for survey in self.surveys if is_mixed]
+            warn_of_labels(orders, numbers, self.on_one_machine, shuffled)
         if self.on_round is not None:
             corrections = np.zeros(len(self.surveys), int)
             sent = np.zeros(len(self.surveys), int)

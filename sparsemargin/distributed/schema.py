@@ -21,6 +21,7 @@ from sparsemargin.models.inputs.labels import (
 from sparsemargin.models.inputs.training_set import Beginning
 from sparsemargin.readers.label_kinds import LabelKind, check_kind
 from sparsemargin.readers.reading import Reading
+from sparsemargin.streaming.label_order import LabelOrder
 
 
 class Part(NamedTuple):
@@ -53,6 +54,7 @@ class Survey(NamedTuple):
     beginning: list[Csr]  # first rows, which determine the scale of the intercept
     n_bytes: int  # size of the text, or of the arrays
     checksum: int  # checksum of rows and labels
+    label_order: LabelOrder  # order of the rows; empty if rows may have several labels
     label_kind: LabelKind | None = None  # kind of the labels of files with types
     number: int = 0  # number of the shard among those that were given
 
@@ -77,6 +79,9 @@ class Schema:
     grows: bool = False  # True if the number of features was not known in advance
     checksums: dict[str, int] = field(default_factory=dict)  # checksums by name of the shard
     counts: np.ndarray | None = None  # result of `rows_by_class`, if requested
+    # Seed for a random order of the rows of each shard, of which parts of a shard are consecutive
+    # rows. None: the order in which they were given.
+    mixed: int | None = None
 
     def beginning(self, n_columns: int) -> Beginning:
         """The facts needed to open a learner for rows like these, with so many columns."""

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from glob import glob
 from pathlib import Path
 from typing import Any
@@ -27,9 +27,12 @@ from sparsemargin.models.inputs.labels import LabelEncoder, MultilabelEncoder, U
 from sparsemargin.models.inputs.multilabel_targets import multilabel_targets
 from sparsemargin.models.inputs.rows import check_rows, first_rows, open_rows
 from sparsemargin.models.inputs.training_set import Targets, rows_by_class
+from sparsemargin.readers.cache_order import block_order
 from sparsemargin.readers.reading import LARGEST_INDEX, Reading
 from sparsemargin.readers.row_cache import RowCache, default_cache_path
+from sparsemargin.readers.rows import LabelledRows
 from sparsemargin.readers.svmlight import Corpus
+from sparsemargin.streaming.label_order import LabelOrder
 from sparsemargin.streaming.passes import Passes
 
 # Bytes reported to Dask, so large that it does not move the shard to another worker.
@@ -96,6 +99,8 @@ class MatrixShard:
         rows, many = self.rows, hasattr(self.y, "form")
         encoder = MultilabelEncoder() if many else LabelEncoder()
         targets, classes = encoder.fit_transform(self.y), encoder.classes
+        label_order = LabelOrder()
+        label_order.add(targets)
         # The names of the classes are included, because different classes may have the same codes.
         checksum = zlib.crc32(names_of(classes).encode())
         for array in (*rows.arrays, *(targets if many else (targets,))):
@@ -103,7 +108,7 @@ class MatrixShard:
         return Survey(
             rows.n_rows, len(rows.data), rows.n_features, LARGEST_INDEX, -1, rows.data.dtype.name,
             classes, self.y.form if many else None, None, list(first_rows([rows])),
-            sum(array.nbytes for array in rows.arrays), checksum,
+            sum(array.nbytes for array in rows.arrays), checksum, label_order,
         )  # fmt: skip
 
     def terms(self, vectorizer: Any) -> dict[int, str]:
@@ -133,18 +138,26 @@ class MatrixShard:
 
     def indices(self, schema: Schema, part: Part) -> Iterator[np.ndarray]:
         """The columns of the entries of a part of the rows."""
-        first, last = self.rows.indptr[list(part.bounds(self.rows.n_rows))]
-        yield self.rows.indices[first:last]
+        yield self._part(schema, part)[0].indices
 
     def epoch(
         self, schema: Schema, seed: int | None, number: int, part: Part = WHOLE
     ) -> Iterator[Block]:
         """Yield the rows in the order of epoch `number`, from 1, of a fit on one machine."""
-        first, last = part.bounds(self.rows.n_rows)
         self.rows = self.rows.with_data(self.rows.data.astype(schema.dtype, copy=False))
-        order = None if seed is None else self._order(seed, part, number, last - first)
-        targets = some_targets(self._targets(schema), first, last)
-        yield part_of(self.rows, first, last), targets, first, order
+        rows, chosen = self._part(schema, part)
+        order = None if seed is None else self._order(seed, part, number, rows.n_rows)
+        first, _ = part.bounds(self.rows.n_rows)
+        yield rows, some_targets(self._targets(schema), chosen), first, order
+
+    def _part(self, schema: Schema, part: Part) -> tuple[Csr, slice | np.ndarray]:
+        """The rows of a part, and their numbers."""
+        bounds, n_rows = part.bounds(self.rows.n_rows), self.rows.n_rows
+        if schema.mixed is None or bounds == (0, n_rows):
+            return part_of(self.rows, *bounds), slice(*bounds)
+        # The seeds from `schema.mixed` on are those of the epochs.
+        chosen = block_order(n_rows, (schema.mixed - 1) % 2**64)[slice(*bounds)]
+        return rows_at(self.rows, chosen), chosen
 
     def _order(self, seed: int, part: Part, number: int, n_rows: int) -> np.ndarray:
         """The order of the rows in an epoch, which is a shuffle of the previous epoch's order."""
@@ -158,11 +171,11 @@ class MatrixShard:
         return order
 
 
-def some_targets(targets: Targets, first: int, last: int) -> Targets:
-    """The targets of the rows first..last-1."""
+def some_targets(targets: Targets, chosen: Any) -> Targets:
+    """The targets of chosen rows, which are a slice if rows may have several labels."""
     if not isinstance(targets, Positives):
-        return targets[first:last]
-    starts = targets.starts[first : last + 1]
+        return targets[chosen]
+    starts = targets.starts[chosen.start : chosen.stop + 1]
     return Positives(starts - starts[0], targets.labels[starts[0] : starts[-1]])
 
 
@@ -269,36 +282,47 @@ class FileShard:
 
     def survey(self) -> Survey:
         passes, cache = self.rows()
+        label_order = LabelOrder()
+        for labels in () if cache.multilabel else cache.labels():
+            label_order.add(labels)
         return Survey(
             cache.n_rows, cache.n_entries, None, cache.lowest, cache.highest,
             cache.dtype.name, LabelTable(cache.label_texts, cache.label_numbers), None,
             Reading(**cache.identity["reading"]),
             list(first_rows(block.with_columns(0) for block in cache.blocks())),
-            passes.n_bytes or 0, cache.checksum, passes.source.label_kind(),
+            passes.n_bytes or 0, cache.checksum, label_order, passes.source.label_kind(),
         )  # fmt: skip
 
     def counts(self, schema: Schema) -> np.ndarray:
         """See `MatrixShard.counts`."""
         counts = np.zeros((2, len(schema.classes)), np.int64)
-        for _, targets, *_ in self.epoch(schema, None, 1):
+        for _, targets, *_ in self.epoch(replace(schema, mixed=None), None, 1):
             counts += rows_by_class(targets, len(schema.classes))
         return counts
 
     def indices(self, schema: Schema, part: Part) -> Iterator[np.ndarray]:
         """See `MatrixShard.indices`."""
-        passes, cache = self.rows()
-        for rows, _ in passes.again(None, 1, part.bounds(cache.n_rows)):
+        for rows, _ in self._blocks(schema, None, 1, part):
             yield rows.indices
+
+    def _blocks(
+        self, schema: Schema, seed: int | None, number: int, part: Part
+    ) -> Iterator[tuple[LabelledRows, np.ndarray | None]]:
+        """The blocks of a part of the rows, and the orders of their rows in epoch `number`. The
+        first epoch shuffles only mixed rows."""
+        passes, cache = self.rows()
+        passes.shuffle_seed = schema.mixed
+        seed = seed if number > 1 else schema.mixed
+        return passes.again(seed, number, part.bounds(cache.n_rows))
 
     def epoch(
         self, schema: Schema, seed: int | None, number: int, part: Part = WHOLE
     ) -> Iterator[Block]:
-        """Yield the rows in the order of epoch `number`, from 1, of `fit_svmlight`, whose first
-        epoch does not shuffle."""
+        """Yield the rows in the order of epoch `number`, from 1, of `fit_svmlight`."""
         if number != max(1, self.read_in):
             self.passes = None  # the file may have changed since the last epoch
         self.read_in = number
-        passes, cache = self.rows()
+        _, cache = self.rows()
         # The file may differ on another machine, or may have been changed.
         if cache.checksum != schema.checksums[self.name]:
             raise ValueError(
@@ -309,13 +333,13 @@ class FileShard:
         # An encoder caches the labels of one table.
         encoder = deepcopy(schema.encoder)
         assert encoder is not None
-        for block, order in passes.again(
-            None if number == 1 else seed, number, part.bounds(cache.n_rows)
-        ):
+        for block, order in self._blocks(schema, seed, number, part):
             first_row = block.first_row or 0
             try:
                 targets = encoder.transform_ids(table, block.labels, block.label_start)
             except UnknownLabelError as error:
+                if schema.mixed is not None:
+                    self.counts(schema)  # raises the error with the number of the row in the file
                 raise ValueError(
                     f"{self.name}, row {first_row + error.row}: the label {error.label} is "
                     f"none of the classes {schema.classes.tolist()}. Pass all classes, or "

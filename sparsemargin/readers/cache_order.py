@@ -50,29 +50,43 @@ def ordered(
 
 
 def shuffled_blocks(
-    cache: RowCache, seed: int, epoch: int
+    cache: RowCache, seed: int, epoch: int, first: int = 0, last: int | None = None
 ) -> Iterator[tuple[int, LabelledRows, np.ndarray]]:
     """Yield the rows of a cache in new blocks, each of which has random rows from all parts of the
     cache. This is for data whose neighbouring rows are similar.
 
     Each item is the number of the block's first row, the block, and a random order of its rows. The
     rows of a block, and their numbers, depend only on `seed`; the orders depend on `epoch`, too.
+    Only the rows with numbers from `first` to before `last` are used.
     """
     groups = _groups_of_spans(cache, seed)
     first_rows = np.cumsum([0, *(int((stop - start).sum()) for start, stop in groups)])
-    order = block_order(len(groups), _seed(seed, epoch)).tolist()
-    taken = cache.take(
-        np.concatenate([np.arange(*span) for span in zip(*groups[g], strict=True)]) for g in order
-    )
     n_parts = max(1, _DEALT * cache.bounds[-1] // (_MIXED_BYTES * len(groups)))
-    for g, rows in zip(order, taken, strict=True):
-        dealt = np.array_split(
-            block_order(rows.n_rows, _seed(seed, "dealt", g)), min(n_parts, rows.n_rows)
-        )
-        starts = np.cumsum([first_rows[g], *map(len, dealt)])
-        for i in block_order(len(dealt), _seed(seed, epoch, g)):
-            order_of_rows = block_order(len(dealt[i]), _seed(seed, epoch, g, i))
-            yield int(starts[i]), rows.take(dealt[i]), order_of_rows
+    last = cache.n_rows if last is None else last
+
+    def dealt(g: int) -> tuple[np.ndarray, list[np.ndarray]]:
+        """Whether each row of a group is used, and the places of the rows of each block in it."""
+        n_rows = int(first_rows[g + 1] - first_rows[g])
+        places, is_used = block_order(n_rows, _seed(seed, "dealt", g)), np.zeros(n_rows, dtype=bool)
+        is_used[places[max(first - first_rows[g], 0) : last - first_rows[g]]] = True
+        return is_used, np.array_split(places, min(n_parts, n_rows))
+
+    def numbers(g: int) -> np.ndarray:
+        spans = zip(*groups[g], strict=True)
+        return np.concatenate([np.arange(*span) for span in spans])[dealt(g)[0]]
+
+    order = block_order(len(groups), _seed(seed, epoch))
+    order = order[np.maximum(first_rows[order], first) < np.minimum(first_rows[order + 1], last)]
+    for g, rows in zip(order.tolist(), cache.take(map(numbers, order.tolist())), strict=True):
+        is_used, blocks = dealt(g)
+        place_among_used = np.cumsum(is_used) - 1
+        starts = np.cumsum([first_rows[g], *map(len, blocks)])
+        for i in block_order(len(blocks), _seed(seed, epoch, g)):
+            chosen = blocks[i][is_used[blocks[i]]]
+            if len(chosen):
+                order_of_rows = block_order(len(chosen), _seed(seed, epoch, g, i))
+                start = max(first, int(starts[i]))
+                yield start, rows.take(place_among_used[chosen]), order_of_rows
 
 
 def _groups_of_spans(cache: RowCache, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:

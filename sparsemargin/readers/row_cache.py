@@ -22,7 +22,7 @@ import warnings
 import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
@@ -289,6 +289,19 @@ class RowCache:
             for i, future in results:
                 yield future.result()
                 self._advise(i, mmap.MADV_DONTNEED)
+
+    def labels(self) -> Iterator[np.ndarray]:
+        """Yield the ids of the labels of each block. Its other arrays are not read."""
+        for i in range(self.n_blocks):
+            ids = np.full(1, -1)
+            with suppress(ValueError):
+                ids = self._opened().array(f"{i}.labels")
+            valid = ids.dtype == np.int32 and ids.ndim == 1
+            if not (
+                valid and 0 <= ids.min(initial=0) <= ids.max(initial=0) < len(self.label_texts)
+            ):
+                ids = self.block(i).labels  # raises the error for a damaged block
+            yield ids
 
     def take(self, numbers: Iterable[np.ndarray]) -> Generator[LabelledRows]:
         """Yield copies of the rows with these numbers, which increase within each array.

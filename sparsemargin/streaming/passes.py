@@ -144,13 +144,13 @@ class Passes:
     ) -> Iterator[tuple[LabelledRows, np.ndarray | None]]:
         """Yield blocks of the cache, or of its rows from part[0] to before part[1], each with the
         order in which to visit its rows. Without a `seed`, the order is None, and rows keep the
-        order of the cache."""
+        order of the cache. With a `shuffle_seed`, `part` has numbers of shuffled rows."""
         cache = self.cache
         assert cache is not None
         self.lowest, self.highest, self.n_rows = cache.lowest, cache.highest, cache.n_rows
         blocks: Iterator[tuple[int, LabelledRows, np.ndarray | None]]
         if seed is not None and self.shuffle_seed is not None:
-            blocks = shuffled_blocks(cache, self.shuffle_seed, epoch)
+            blocks = shuffled_blocks(cache, self.shuffle_seed, epoch, *part)
         else:
             blocks = ordered(cache, seed, epoch, *part)
         for first, rows, order in blocks:

@@ -3,7 +3,6 @@
 import itertools
 import os
 import pickle
-import warnings
 from dataclasses import replace
 from itertools import pairwise as pairwise_of
 
@@ -467,31 +466,6 @@ def test_invalid_files_are_named(text, how, kind, words, tmp_path):
     for path in tmp_path / "pipe", "-":
         with pytest.raises(ValueError, match="can be read only once"):
             fit_distributed([path], algo="alma")
-
-
-def test_shards_sorted_by_label_cause_one_warning(tmp_path):
-    X, y = make_data(n_classes=3)
-    order = np.argsort(y, kind="stable")
-    shards = [(X, y), *((X[order], y[order]) for _ in range(2))]
-    told = r"Shard 1, and 1 more like it: the rows are sorted.* change 2 times in 240 rows"
-    for form, how in (write_each(tmp_path, shards), {}), (shards, {"shuffle": False}):
-        with pytest.warns(UserWarning, match=told) as warned:
-            fit_distributed(form, algo="alma", **how)
-        assert len(warned) == 1
-
-
-def test_sorted_shards_warn_unless_they_are_shuffled_as_a_whole():
-    """One shard, and the shards of a ring, are shuffled. Of others, only the parts are."""
-    X, y = make_data(n_classes=3)
-    order = np.argsort(y, kind="stable")
-    sorted_rows = X[order], y[order]
-    with pytest.warns(UserWarning, match="Shard 0, and 3 more like it.* change 2 times in 240"):
-        fit_distributed([sorted_rows] * 4, algo="alma")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        fit_distributed([sorted_rows], algo="alma")
-        fit_distributed([sorted_rows] * 3, algo="alma")  # a ring
-        fit_distributed([(X[s : s + 80], y[s : s + 80]) for s in (0, 80, 160)], algo="alma")
 
 
 @pytest.mark.parametrize("how", [

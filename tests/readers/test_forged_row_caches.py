@@ -171,3 +171,20 @@ def test_misaligned_arrays_are_rejected(path):
             except ValueError as error:
                 refused += "contiguous" in str(error)
     assert refused > 0
+
+
+@pytest.mark.parametrize("labels", [
+    np.array([0, 1, 2], np.int32), np.array([0, -1, 1], np.int32), np.array([0, 1, 1]),
+    np.array([[0], [1], [1]], np.int32),
+])  # fmt: skip
+def test_labels_are_read_alone_unless_they_are_invalid(path, labels):
+    block = good_block()
+    forge(path, [block, block])
+    with RowCache.open(path) as cache:
+        assert [ids.tolist() for ids in cache.labels()] == [[0, 1, 1], [0, 1, 1]]
+    forge(path, [block, [*block[:3], labels]])
+    with RowCache.open(path) as cache:
+        found = cache.labels()
+        assert next(found).tolist() == [0, 1, 1]
+        with pytest.raises(ValueError, match=r"damaged: block 1 .*Delete it"):
+            next(found)
