@@ -153,8 +153,9 @@ def genes_of(cells: list[Any], wanted: Any, form: CellForm) -> np.ndarray:
 
 
 def _named_genes(cells: list[Any], genes: list[str], known: set[str], form: CellForm) -> np.ndarray:
-    """Return the genes that a user has named, of names that compare equal the first. Warn of those
-    that are in no file, or raise a ValueError if only few are in a file."""
+    """Return the genes named by the user. Of names that compare equal, the first is kept. Warn of
+    genes that are in no file. Raise a ValueError if none is, or if another form finds far more than
+    the few that are."""
     if twice := _repeated(genes):
         raise ValueError(f"genes has {twice[0]!r} several times. Name each gene once.")
     by_key: dict[str, str] = {}
@@ -162,8 +163,8 @@ def _named_genes(cells: list[Any], genes: list[str], known: set[str], form: Cell
         by_key.setdefault(key, gene)
     if n_same := len(genes) - len(by_key):
         warn_user(
-            f"genes has {n_same:,} names that compare equal to an earlier one, by "
-            f"match={form.match!r}. They are left out."
+            f"Names in genes that compare equal to an earlier one, by match={form.match!r}, are "
+            f"left out: {n_same:,}."
         )
     n_known = len(by_key.keys() & known)
     if n_known < len(by_key):
@@ -177,9 +178,11 @@ def _named_genes(cells: list[Any], genes: list[str], known: set[str], form: Cell
         message = f"{len(by_key) - n_known:,} of {len(by_key):,} genes are in no file."
         if best and n_best > _FAR_MORE * n_known:
             message += f" {best[0].upper()}{best[1:]}: so {n_best:,} genes are found."
-        if n_known < max(1.0, _FEW_SHARED * len(by_key)):
+        is_better = bool(best) and n_best > _FAR_MORE * n_known
+        if not n_known or (is_better and n_known < _FEW_SHARED * len(by_key)):
+            missing = np.array([gene for key, gene in by_key.items() if key not in known])
             raise ValueError(
-                f"{message} genes has {_first_genes(np.array(genes))}. {cells[0].name} has "
+                f"{message} The missing ones are {_first_genes(missing)}. {cells[0].name} has "
                 f"{_first_genes(cells[0].genes)}. Name genes as in the files."
             )
         warn_user(message)

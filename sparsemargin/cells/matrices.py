@@ -34,12 +34,12 @@ def cells_of_matrix(X: Any, genes: Any = None) -> Cells:
             f"The table has several columns with the name {twice!r}. Genes are matched by name, so "
             "names must differ. Add up the columns of a gene: X.T.groupby(level=0).sum().T."
         )
-    for name, dtype in getattr(getattr(X, "dtypes", None), "items", list)():
-        if dtype.kind not in "biuf":
+    for name in names or ():
+        if isinstance(first := X[name][0] if not hasattr(X, "iloc") else X[name].iloc[0], str):
             raise ValueError(
-                f"The column {name!r} is not numeric, and columns are genes. If it names the "
-                f"cells, pass X.set_index({name!r}). Otherwise leave it out: "
-                f"X.drop(columns={name!r})."
+                f"The column {name!r} has text, such as {first!r}, and columns are genes. If it "
+                "names the cells, make it the index, with pandas by "
+                f"X.set_index({name!r}). Otherwise leave it out."
             )
     rows = counts_of(X)
     if names is None:

@@ -182,6 +182,8 @@ def _in_command_line(option: click.Option, value: str | None) -> str:
         return name
     if option.is_flag:
         return option.secondary_opts[-1] if option.secondary_opts else f"no {name}"
+    if option.multiple and value.startswith("["):
+        return " ".join(f"{name} {each}" for each in re.findall(r"'([^']*)'", value))
     return f"{name} {word_for(value.strip('[]'))}".replace("'", "")
 
 

@@ -283,7 +283,7 @@ class FileShard:
     def survey(self) -> Survey:
         passes, cache = self.rows()
         label_order = LabelOrder()
-        for labels in () if cache.multilabel else cache.labels():
+        for labels in cache.labels() if not cache.multilabel else _single_labels(cache):
             label_order.add(labels)
         return Survey(
             cache.n_rows, cache.n_entries, None, cache.lowest, cache.highest,
@@ -360,6 +360,13 @@ def sampled(shard: Shard, schema: Schema, n_rows: int) -> tuple[np.ndarray, list
         some.append((rows_at(rows, chosen), targets[chosen]))
         n_rows -= len(chosen)
     return shard.counts(schema), some
+
+
+def _single_labels(cache: RowCache) -> Iterator[np.ndarray]:
+    """The ids of the labels of each block in which each row has one label, as with `positive`."""
+    for block in cache.blocks():
+        if block.label_start is None or (np.diff(block.label_start) == 1).all():
+            yield block.labels
 
 
 Shard = MatrixShard | FileShard

@@ -11,6 +11,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sparsemargin._engine.state import require
+from sparsemargin.estimators.validation import check_labels, check_weights
+from sparsemargin.models.fitted.new_classes import joined_classes
 from sparsemargin.models.fitted.outputs import (
     check_rejection,
     codes_of,
@@ -29,11 +31,11 @@ class Rejector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     A row gets a class if its confidence, the output of the predicted class, reaches a threshold.
     The threshold is the smallest one for which the share of errors among the accepted rows is at
-    most `max_error`. It is found on rows on which the model had not been trained, the same rows to
-    which `predict_proba` is fitted. Rows of an unknown class often have small outputs for all
-    classes, whereas probabilities sum to 1 for any row. If no threshold that accepts at least ten
-    rows has so few errors, all rows are rejected, with a warning. `score` counts rejected rows as
-    errors.
+    most `max_error`. It is found on rows on which the model had not been trained: the same rows to
+    which `predict_proba` is fitted, or, for a frozen estimator, the rows of `fit`. Rows of an
+    unknown class often have small outputs for all classes, whereas probabilities sum to 1 for any
+    row. If no threshold that accepts at least ten rows has so few errors, all rows are rejected,
+    with a warning. `score` counts rejected rows as errors.
 
     Parameters
     ----------
@@ -91,7 +93,8 @@ class Rejector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             Class labels, as for `fit` of the estimator: a `TextClassifier` also takes the name of a
             column, a `CellClassifier` also None.
         **fit_params
-            Arguments such as `sample_weight`, passed to `fit` of the estimator.
+            Arguments such as `sample_weight`, passed to `fit` of the estimator. A frozen estimator
+            is not fitted, and only `sample_weight` is allowed.
 
         Returns
         -------
@@ -102,10 +105,17 @@ class Rejector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         ValueError
             If a parameter is invalid, or there are fewer than 30 rows, or the classifier is not
             frozen and has no `predict_proba`.
+        TypeError
+            If the estimator is frozen, and there are `fit_params` other than `sample_weight`.
+
+        Warns
+        -----
+        UserWarning
+            If all rows are rejected.
         """
         estimator = clone(self.estimator).fit(X, y, **fit_params)
         if isinstance(estimator, FrozenEstimator):
-            found = self._threshold_of(estimator, X, y, fit_params.get("sample_weight"))
+            found = self._threshold_of(estimator, X, y, **fit_params)
         else:
             found = rejection(_model_of(estimator).fitted, self.max_error)
         self._take(estimator)
@@ -113,20 +123,31 @@ class Rejector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return self
 
     def _threshold_of(
-        self, estimator: FrozenEstimator, X: Any, y: Any, sample_weight: Any
+        self, estimator: FrozenEstimator, X: Any, y: Any, sample_weight: Any = None, **others: Any
     ) -> tuple[float, float]:
         """Return the threshold of a fitted estimator on these rows, and the share of accepted
         rows."""
         fitted = _model_of(estimator).fitted
         check_rejection(fitted, self.max_error)
-        labels = np.asarray(labels_for(_thawed(estimator), X, y))
+        if others:
+            raise TypeError(
+                f"A frozen estimator is not fitted, and {min(others)} would have no effect. Pass "
+                "sample_weight for the weights of the rows."
+            )
+        labels = check_labels(labels_for(_thawed(estimator), X, y))
+        joined_classes(fitted.classes, labels)  # refuses labels of another type
         if len(labels) < LEAST_TRIALS:
             raise ValueError(
                 f"A threshold for a fitted classifier needs {LEAST_TRIALS} rows on which it was "
                 f"not trained, got {len(labels)}. Pass more rows."
             )
         codes, confidence = _codes_and_confidence(estimator, X)
-        weights = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight)
+        if len(codes) != len(labels):
+            raise ValueError(f"X has {len(codes)} rows, and y {len(labels)} labels.")
+        weights = check_weights(sample_weight, len(labels))
+        weights = np.ones(len(labels)) if weights is None else weights
+        if not weights.any():
+            raise ValueError("sample_weight is 0 for all rows. Pass a weight above 0.")
         wrong = fitted.classes[codes] != labels
         return least_confidence(confidence, wrong, weights, self.max_error)
 

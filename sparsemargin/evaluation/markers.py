@@ -1,4 +1,4 @@
-"""Genes with the largest weights for each cell type, as a table and in scanpy's layout."""
+"""Genes that tell each cell type from the others, as a table and in scanpy's layout."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from sparsemargin._checks import check_count
+from sparsemargin._engine.rows.counts import NO_GENE
 from sparsemargin._shown import first_three
 from sparsemargin.cells.annotate import AS_MODEL, cell_model, form_for
 from sparsemargin.cells.genes import Match, columns_in, warn_of_few_genes
 from sparsemargin.cells.source import sample_of
 from sparsemargin.evaluation.vectors import vectors_by_class
 from sparsemargin.genomes.cells import CellNormalizer
+from sparsemargin.genomes.conversion import NOT_FINITE, columns_of_totals
 from sparsemargin.genomes.scales import USUAL_TOTAL
 from sparsemargin.models.inputs.labels import label_text
 from sparsemargin.readers.cell_files import Cells
@@ -41,7 +43,7 @@ def marker_genes(
 
     Without `adata`, these are the genes with the largest weights. With `adata`, the weight of a
     gene is multiplied by the difference between its mean in the cells of the type and its mean in
-    all other cells. This is the contribution of the gene to the difference of the outputs.
+    all other cells. This is the contribution of the gene to the difference of the mean outputs.
 
     Parameters
     ----------
@@ -56,7 +58,8 @@ def marker_genes(
         Number of genes for each type.
     layer : str, default=None
         The values from which means are computed: a layer, or "raw" for ``adata.raw`` and its genes.
-        None: ``adata.X``. scanpy's plots read the same values.
+        None: ``adata.X``. "as model": as the model does. scanpy's plots read ``adata.raw``, if it
+        exists, or else ``adata.X``, unless you pass them ``use_raw`` or ``layer``.
     var, match
         Names of the genes of `adata` and how they are compared. "as model": as the model does. If
         you passed another value to `annotate`, pass it here, too.
@@ -69,16 +72,18 @@ def marker_genes(
     Returns
     -------
     DataFrame, or dict of arrays without pandas
-        The columns "type", "gene" (its name in ``adata.var_names``, which scanpy's plots use),
-        "score" and "rank", with at most `top` rows for each type. The gene with the largest score
-        has rank 1. In ``adata.uns``, all types have the same number of genes: shorter lists are
-        filled with other genes, the largest weights first, whose score is 0.
+        The columns "type", "gene", "score" and "rank", with at most `top` rows for each type. The
+        score is the product described above, or the weight without `adata`. Genes have their names
+        in ``var_names`` of `adata` (or of ``adata.raw``), which scanpy's plots use. The gene with
+        the largest score has rank 1. In ``adata.uns``, all types have the same number of genes:
+        shorter lists are filled with other genes, the largest weights first, whose score is 0.
 
     Raises
     ------
     ValueError
         If the model is not such a pipeline, has no weight vector for each type, or shares no gene
-        with `adata`, or `groupby` is not a column of `obs`, or no cell has one of the types.
+        with `adata`, or `groupby` is not a column of `obs`, or no cell has one of the types, or a
+        value of a cell is not finite.
 
     Warns
     -----
@@ -104,10 +109,11 @@ def marker_genes(
     with form.open(adata) as [cells]:
         columns = columns_in(cells, genes, form)
         warn_of_few_genes(cells, columns, normalizer, form)
-        differences = _differences(cells, groups, list(vectors), normalizer)
+        differences = _differences(cells, groups, list(vectors), columns, normalizer)
     at = np.flatnonzero(columns >= 0)
     at = at[np.argsort(columns[at])]
-    names = np.asarray((adata.raw if layer == "raw" else adata).var_names, dtype=object)[at]
+    is_raw = form.layer == "raw"
+    names = np.asarray((adata.raw if is_raw else adata).var_names, dtype=object)[at]
     for kind, difference in differences.items():
         weights = vectors[kind][columns[at]]
         found.append(_Markers.of(kind, names, weights, difference[at], top))
@@ -117,7 +123,7 @@ def marker_genes(
             f"{first_three(map(repr, dict.fromkeys(groups)))}. Pass groupby= the column with them."
         )
     params = {"groupby": groupby, "reference": "rest", "method": "sparsemargin",
-              "use_raw": layer == "raw", "layer": None if layer == "raw" else layer,
+              "use_raw": is_raw, "layer": None if is_raw else form.layer,
               "corr_method": None}  # fmt: skip
     adata.uns[key_added] = {"params": params, **_tables(found)}
     return _frame(found)
@@ -159,22 +165,32 @@ def _groups_of(adata: Any, groupby: str) -> np.ndarray:
 
 
 def _differences(
-    cells: Cells, groups: np.ndarray, types: list[str], normalizer: CellNormalizer
-) -> dict[str, np.ndarray]:
+    cells: Cells, groups: np.ndarray, types: list[str], columns: np.ndarray,
+    normalizer: CellNormalizer,
+) -> dict[str, np.ndarray]:  # fmt: skip
     """Return the mean of each gene in the cells of a type less that in all others, for the types
-    that some cells have. If all cells have one type, the differences are its means."""
+    that some cells have. If all cells have one type, the differences are its means.
+
+    `columns` are as for `sample_of`. Counts are normalised as for the model; a logarithm of another
+    base would multiply all differences by one number.
+    """
     code = {kind: i for i, kind in enumerate(types)}
     codes = np.array([code.get(group, len(types)) for group in groups])
     sums = np.zeros((len(types) + 1, cells.n_genes))
-    sample = sample_of(cells, np.zeros(cells.n_genes, np.int32), np.dtype(np.float64))
+    scale = sample_of(cells, columns, np.dtype(np.float64)).scale
+    counted = columns_of_totals(columns, normalizer.scale) != NO_GENE
     total = normalizer.total_ if normalizer.total_ > 0 else USUAL_TOTAL
     for start in range(0, cells.n_cells, _AT_ONCE):
         some = start, min(start + _AT_ONCE, cells.n_cells)
         rows = cells.read([some], np.dtype(np.float64))
         X = csr_matrix((rows.data, rows.indices, rows.indptr), (rows.n_rows, cells.n_genes))
-        if sample.scale.form == "counts" != normalizer.form_:
-            scales = total / np.maximum(X @ np.ones(cells.n_genes), 1)
-            X.data = np.log1p(X.data * np.repeat(scales, np.diff(X.indptr)))
+        bad = np.flatnonzero(~np.isfinite(X.sum(axis=1)))
+        if len(bad):
+            raise ValueError(f"{cells.name}, cell {start + bad[0]}: {NOT_FINITE}")
+        if scale.form == "counts" != normalizer.form_:
+            factors = total / np.maximum(X @ counted.astype(np.float64), 1)
+            X.data = X.data * np.repeat(factors, np.diff(X.indptr))
+            X.data = X.data if normalizer.form_ == "linear" else np.log1p(X.data)
         at = np.arange(rows.n_rows)
         of_type = csr_matrix((np.ones(len(at)), (codes[slice(*some)], at)), (len(sums), len(at)))
         sums += (of_type @ X).toarray()

@@ -29,7 +29,8 @@ _UNPACKED = {"", "identity"}
 _PACKED = {"gzip", "x-gzip", "zstd"}
 # Seconds to wait for a connection, or for the next byte.
 _TIMEOUT = 60
-# Seconds to wait for bytes after the end of the body, and between two looks for them.
+# Seconds to wait for bytes after the end of the body, and between two looks for them. A packet may
+# need a few tenths of a second.
 _SURPLUS_WAIT, _LOOK = 0.5, 0.01
 
 
@@ -76,10 +77,12 @@ class Answer:
         the end of the body. Surplus bytes are detected only if they arrive within `_SURPLUS_WAIT`
         seconds."""
         until = monotonic() + _SURPLUS_WAIT
-        exception = getattr(self._protocol, "exception", lambda: None)
-        while not (found := isinstance(exception(), HttpProcessingError)) and monotonic() < until:
+        # There is no protocol if the body has arrived together with the headers.
+        while self._protocol is not None and monotonic() < until:
+            if isinstance(self._protocol.exception(), HttpProcessingError):
+                return True
             sync(self.loop, sleep, _LOOK)
-        return found
+        return False
 
     def close(self) -> None:
         """Close the connection without reading the rest of the body."""

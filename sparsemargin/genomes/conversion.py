@@ -27,8 +27,9 @@ from sparsemargin.genomes.scales import (
 _SAMPLED_CELLS = 256
 
 # Error messages for invalid cells. Placeholders are fields of `Advice`.
+NOT_FINITE = "a value is NaN or infinite. Drop the cell, or give it another."
 _FAULTS = {
-    csr.NOT_FINITE: "a value is NaN or infinite. Drop the cell, or give it another.",
+    csr.NOT_FINITE: NOT_FINITE,
     csr.OUT_OF_RANGE: "it has a value of a gene beyond the last. The matrix is damaged.",
     counts.NEGATIVE: "Negative values in data, as scaled ones have.{0.layer}{0.none}",
     counts.NO_LOGARITHM: "values are not whole, as counts are, and too large for logarithms."

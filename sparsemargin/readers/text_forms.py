@@ -157,9 +157,7 @@ class DocumentForm:
         header = " The first line must name the columns." if in_header else ""
         parts = [each.strip() for each in column.split(",")]
         if argument == "text" and set(parts) <= set(among):
-            remedy = (
-                f" Pass each of these columns by itself: {' '.join(f'text={p}' for p in parts)}."
-            )
+            remedy = f" Pass several columns as text={parts!r}."
         else:
             remedy = f"{did_you_mean(column, among)} Name the right column by {argument}=COLUMN."
         return f"no column {column!r}, but {found or 'none'}.{remedy}{header}"

@@ -99,7 +99,7 @@ class StreamLabels:
             return  # `keep` refuses classes that lack some of the model
         classes = with_file_labels(fitted.classes, labels)
         if not self.are_known:
-            warn_of_only_new(fitted.classes, labels)
+            warn_of_only_new(fitted.classes, labels, "The first rows")
         if len(classes) > len(fitted.classes):
             learner.restore(with_classes(fitted, classes))
         if self.are_known:

@@ -14,7 +14,7 @@ from scipy.sparse import csr_matrix, hstack
 from problems.cells import adata_of, anndata, counts_of, h5py, pd, write_10x, write_plain
 from problems.command_line import run
 from problems.published_files import data_folder
-from sparsemargin import annotate, fit_anndata, marker_genes, save_model
+from sparsemargin import CellClassifier, annotate, fit_anndata, marker_genes, save_model
 from sparsemargin.files.tsv import tsv_row
 
 COUNTS, TYPES = counts_of(300, 200)
@@ -353,6 +353,30 @@ def test_markers_of_raw_genes_and_of_types_without_cells(model):
     assert set(found["A"]) - set(adata.var_names)
     assert adata.uns["rank_genes_groups"]["params"]["use_raw"] is True
     assert adata.uns["rank_genes_groups"]["names"].dtype.names == ("A", "B")
+
+
+def test_markers_do_not_depend_on_features_that_are_not_genes_of_the_model(model):
+    adata = cells()
+    expected = markers_by_type(model, adata, top=5, groupby="cell_type")
+    more = np.zeros((300, 2), np.float32)
+    more[TYPES == "A", 0], more[:, 1] = 3000, 7
+    both = anndata.AnnData(hstack([COUNTS, more], format="csr"), obs=adata.obs.copy())
+    both.var_names = [*adata.var_names, "CD3", "another"]
+    both.var["feature_types"] = ["Gene Expression"] * 200 + ["Antibody Capture", "Gene Expression"]
+    assert markers_by_type(model, both, top=5, groupby="cell_type") == expected
+    both.X.data[0] = np.nan
+    with pytest.raises(ValueError, match="cell 0: a value is NaN"):
+        marker_genes(model, both, groupby="cell_type")
+
+
+def test_markers_read_the_layer_of_the_model(model):
+    adata = cells()
+    adata.raw, adata.layers["counts"] = adata.copy(), adata.X.copy()
+    for layer in "counts", "raw":
+        own = CellClassifier(layer=layer, random_state=0, max_iter=3).fit(adata)
+        expected = markers_by_type(own, adata, top=5, groupby="cell_type", layer=layer)
+        found = markers_by_type(own, adata, top=5, groupby="cell_type", layer="as model")
+        assert found == expected
 
 
 def test_markers_of_a_rare_type_are_its_own_genes():

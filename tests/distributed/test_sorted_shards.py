@@ -87,6 +87,12 @@ def test_sorted_shards_cause_one_warning(tmp_path):
         assert len(warned) == 1
 
 
+def test_sorted_shards_with_a_positive_label_are_mixed(tmp_path):
+    paths = write_each(tmp_path, [in_order(*make_data(1000, n_classes=3))] * 2)
+    with pytest.warns(UserWarning, match=SHUFFLED):
+        fit_distributed(paths, algo="alma", positive=1)
+
+
 @pytest.mark.filterwarnings("error")
 def test_sorted_shards_in_memory_that_are_used_as_a_whole_do_not_warn():
     X, y = make_data(n_classes=3)

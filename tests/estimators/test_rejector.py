@@ -119,7 +119,7 @@ def test_labels_may_be_a_column_as_for_the_estimator_in_it(tmp_path):
 def test_threshold_of_a_frozen_classifier_is_that_of_the_rows_of_fit():
     X, y = make_zipf_text(3000, n_classes=4, random_state=0)
     model = AROWClassifier(random_state=0).fit(X[:1000], y[:1000])
-    frozen, confidence = Rejector(FrozenEstimator(model), max_error=0.1), None
+    frozen = Rejector(FrozenEstimator(model), max_error=0.1)
     rejector = clone(frozen).fit(X[1000:2000], y[1000:2000])
     confidence = rejector.confidence(X[1000:2000])
     wrong = model.predict(X[1000:2000]) != y[1000:2000]
@@ -135,6 +135,24 @@ def test_threshold_of_a_frozen_classifier_is_that_of_the_rows_of_fit():
         clone(frozen).fit(X[1000:1020], y[1000:1020])
     with pytest.raises(ValueError, match="max_error must be a share"):
         Rejector(FrozenEstimator(model), max_error=2).fit(X, y)
+    assert clone(frozen).fit(X, y[:, np.newaxis]).share_ == clone(frozen).fit(X, y).share_
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("y", "how", "words"), [
+    (None, {}, "target y is None"), (np.arange(50) % 4, {}, "X has 60 rows, and y 50 labels"),
+    (["a", "b"] * 30, {}, "labels of its type .text. can't be classes of this model"),
+    ([0.0, np.nan] * 30, {}, "NaN"),
+    (np.arange(60) % 4, {"sample_weight": np.ones(50)}, "sample_weight has shape"),
+    (np.arange(60) % 4, {"sample_weight": np.zeros(60)}, "sample_weight is 0 for all rows"),
+    (np.arange(60) % 4, {"sample_weight": -np.ones(60)}, "is negative, NaN or infinite"),
+    (np.arange(60) % 4, {"step__sample_weight": np.ones(60)}, "Pass sample_weight"),
+])  # fmt: skip
+def test_bad_rows_for_a_frozen_classifier_are_refused(y, how, words):
+    X, own = make_zipf_text(60, n_classes=4, random_state=0)
+    rejector = Rejector(FrozenEstimator(AROWClassifier(random_state=0).fit(X, own)))
+    with pytest.raises((ValueError, TypeError), match=words):
+        rejector.fit(X, y, **how)
 
 
 def test_cells_of_a_rejector_have_labels_in_a_column():

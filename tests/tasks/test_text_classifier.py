@@ -339,7 +339,7 @@ def test_rows_of_one_new_class_warn():
         deepcopy(model).partial_fit(["a", "b"], ["new", "new"])
     Path("new.tsv").write_text("new\ta text\n" * 20)
     warned = " ".join(run("train", "new.tsv", "--init", "m.model", "-o", "n.model").stderr.split())
-    assert "All of these rows have the label 'new', which is new to the model." in warned
+    assert "The first rows have the label 'new', which is new to the model." in warned
     Path("new.tsv").write_text("new\ta text\nham\tanother\n" * 20)
     assert (
         "new to the model"

@@ -81,12 +81,14 @@ def joined_classes(classes: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return np.union1d(classes, new)
 
 
-def warn_of_only_new(classes: np.ndarray, labels: Iterable[Any]) -> None:
+def warn_of_only_new(
+    classes: np.ndarray, labels: Iterable[Any], rows: str = "All of these rows"
+) -> None:
     """Warn if these labels of rows are one label, which is none of the classes."""
     names = set(map(key_of, labels))
     if len(names) == 1 and not names & set(map(key_of, classes.tolist())):
         warn_user(
-            f"All of these rows have the label {min(names)!r}, which is new to the model. It would "
+            f"{rows} have the label {min(names)!r}, which is new to the model. It would "
             "be predicted for many rows of other classes. Mix them with rows of the other classes."
         )
 

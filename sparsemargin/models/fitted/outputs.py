@@ -162,7 +162,7 @@ def least_confidence(
     """Return the minimum confidence of an answer for a maximum share of wrong answers, and the
     share of rows that are answered, from rows with these confidences, errors and weights.
 
-    If no 10 or more of the most confident rows have a share of errors this low, the function warns
+    If no threshold that accepts at least 10 rows has a share of errors this low, the function warns
     and returns infinity and 0.
     """
     # Either all rows of equal confidence are answered, or none of them.
