@@ -88,7 +88,7 @@ def test_sorted_shards_cause_one_warning(tmp_path):
 
 
 def test_sorted_shards_with_a_positive_label_are_mixed(tmp_path):
-    paths = write_each(tmp_path, [in_order(*make_data(1000, n_classes=3))] * 2)
+    paths = write_each(tmp_path, [in_order(*make_data(n_classes=3))] * 2)
     with pytest.warns(UserWarning, match=SHUFFLED):
         fit_distributed(paths, algo="alma", positive=1)
 
