@@ -42,8 +42,9 @@ def spoiled_array(random, array):
     if way == 1:
         return np.concatenate([array, array]) if array.ndim else array
     if way == 2:
+        kind = TYPES[random.randint(len(TYPES))]
         with np.errstate(all="ignore"):
-            return array.astype(TYPES[random.randint(len(TYPES))])
+            return array.astype("U2" if array.dtype.kind in "US" else kind)
     if way == 3:
         return array.reshape(-1, 1)
     array = array.copy()
