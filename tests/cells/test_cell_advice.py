@@ -258,9 +258,10 @@ def test_training_on_unassigned_cells_warns():
     adata = cells(np.where(TYPES == "A", "unassigned", TYPES))
     with pytest.warns(UserWarning, match="type 'unassigned', .*Leave these cells out.*or rename"):
         new().fit(adata)
+    adata = adata[adata.obs["cell_type"] != "unassigned"].copy()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        new().fit(adata[adata.obs["cell_type"] != "unassigned"].copy())
+        new().fit(adata)
 
 
 def test_cells_that_a_rejector_rejects_are_unassigned(tmp_path):
