@@ -34,8 +34,12 @@ def cells_of_matrix(X: Any, genes: Any = None) -> Cells:
             f"The table has several columns with the name {twice!r}. Genes are matched by name, so "
             "names must differ. Add up the columns of a gene: X.T.groupby(level=0).sum().T."
         )
-    for name in names or ():
-        if isinstance(first := X[name][0] if not hasattr(X, "iloc") else X[name].iloc[0], str):
+    for i, (name, dtype) in enumerate(zip(names or (), getattr(X, "dtypes", ()), strict=False)):
+        # Only pandas' types have a kind.
+        if getattr(dtype, "kind", "O") in "biuf" or getattr(dtype, "is_numeric", bool)():
+            continue
+        column = X.iloc[:, i] if hasattr(X, "iloc") else X[:, i]
+        if isinstance(first := next(iter(column), None), str):
             raise ValueError(
                 f"The column {name!r} has text, such as {first!r}, and columns are genes. If it "
                 "names the cells, make it the index, with pandas by "
