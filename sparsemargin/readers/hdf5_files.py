@@ -30,13 +30,17 @@ _LINKS = 16
 
 def open_hdf5(name: str, path: str, n_bytes: int) -> tuple[Group, Any]:
     """Open a file. Return its root and a function that closes it."""
-    if not h5py.is_hdf5(path):
+    # h5py.is_hdf5 is not called: with HDF5 1.14.4, no file can be created after it returned False.
+    try:
+        file = h5py.File(path, "r")
+    except OSError as error:
+        if "file signature not found" not in str(error):
+            raise
         raise ValueError(
             f"{name} is no HDF5 file, or its beginning is damaged. Files of cells are .h5ad, 10x "
             ".h5, zarr stores and matrix.mtx. For a table, read it with pandas.read_csv(path, "
             "index_col=0), and pass the DataFrame, whose columns are genes."
-        )
-    file = h5py.File(path, "r")
+        ) from None
     return Hdf5Group(name, "", n_bytes, file), file.close
 
 
