@@ -30,7 +30,6 @@ _LINKS = 16
 
 def open_hdf5(name: str, path: str, n_bytes: int) -> tuple[Group, Any]:
     """Open a file. Return its root and a function that closes it."""
-    # h5py.is_hdf5 is not called: with HDF5 1.14.4, no file can be created after it returned False.
     try:
         file = h5py.File(path, "r")
     except OSError as error:
