@@ -176,9 +176,9 @@ def _named_genes(cells: list[Any], genes: list[str], known: set[str], form: Cell
 
         n_best, best = _best_form(n_found, columns[0], form)
         message = f"{len(by_key) - n_known:,} of {len(by_key):,} genes are in no file."
-        if best and n_best > _FAR_MORE * n_known:
-            message += f" {best[0].upper()}{best[1:]}: so {n_best:,} genes are found."
         is_better = bool(best) and n_best > _FAR_MORE * n_known
+        if is_better:
+            message += f" {best[0].upper()}{best[1:]}: so {n_best:,} genes are found."
         if not n_known or (is_better and n_known < _FEW_SHARED * len(by_key)):
             missing = np.array([gene for key, gene in by_key.items() if key not in known])
             raise ValueError(

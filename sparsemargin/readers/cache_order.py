@@ -65,7 +65,7 @@ def shuffled_blocks(
     last = cache.n_rows if last is None else last
 
     def dealt(g: int) -> tuple[np.ndarray, list[np.ndarray]]:
-        """Whether each row of a group is used, and the places of the rows of each block in it."""
+        """Return whether each row of a group is used, and the places in it of each block."""
         n_rows = int(first_rows[g + 1] - first_rows[g])
         places, is_used = block_order(n_rows, _seed(seed, "dealt", g)), np.zeros(n_rows, dtype=bool)
         is_used[places[max(first - first_rows[g], 0) : last - first_rows[g]]] = True
