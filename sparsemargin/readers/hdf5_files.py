@@ -1,5 +1,9 @@
 """Untrusted HDF5 files, read by h5py within the limits of `sparsemargin.readers.stored_arrays`.
 
+Several threads may read a file at once. h5py's lock is held here for every read, because h5py
+itself reads packed chunks without it before version 3.16, and text until today (its issues 2764
+and 2920), and HDF5 then fails or ends the process.
+
 Iterators of h5py are always exhausted. An unfinished iterator would keep h5py's lock as long as the
 traceback of an error exists, and block every later read in the process.
 """
@@ -14,6 +18,7 @@ from typing import Any
 
 import h5py
 import numpy as np
+from h5py._objects import phil  # h5py's lock has no public name.
 
 from sparsemargin.readers.stored_arrays import DAMAGED, UNPACKING, Array, Group
 
@@ -132,7 +137,8 @@ class Hdf5Array(Array):
 
     def _read(self, start: int, stop: int) -> np.ndarray:
         if not self._filters:
-            return self._values[start:stop]
+            with phil:
+                return self._values[start:stop]
         assert self.chunks is not None
         values = np.empty((stop - start, *self.shape[1:]), object if self.is_text else self.dtype)
         fill, numbers = partial(self._fill, values, start), self.numbers_of_parts
@@ -154,7 +160,8 @@ class Hdf5Array(Array):
         target = values[(slice(first - start, last - start), *others)]
         chunk = self._chunk(corner)
         if chunk is None:
-            target[...] = self._values[(slice(first, last), *others)]
+            with phil:
+                target[...] = self._values[(slice(first, last), *others)]
         else:
             rows = slice(first - corner[0], last - corner[0])
             target[...] = chunk[(rows, *map(slice, target.shape[1:]))]
@@ -167,7 +174,8 @@ class Hdf5Array(Array):
         meanwhile, and allows the size to be limited.
         """
         try:
-            skipped, packed = self._dataset.id.read_direct_chunk(corner)
+            with phil:
+                skipped, packed = self._dataset.id.read_direct_chunk(corner)
         except (OSError, RuntimeError, MemoryError):
             # The chunk may never have been written. h5py then returns the fill value, and otherwise
             # raises the error.

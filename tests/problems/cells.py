@@ -43,7 +43,9 @@ def make_names_nullable(file, frame="obs", missing=(), **how):
     3."""
     names = anndata.io.read_elem(file[frame]).index.astype(object).tolist()
     values = pd.array([None if i in missing else each for i, each in enumerate(names)], "string")
-    with anndata.settings.override(allow_write_nullable_strings=True):
+    # anndata 0.12 writes text for this version, whatever version the open store has.
+    version = 2 if isinstance(file, h5py.File) else file.metadata.zarr_format
+    with anndata.settings.override(allow_write_nullable_strings=True, zarr_write_format=version):
         anndata.io.write_elem(file[frame], "_index", values, dataset_kwargs=how)
 
 

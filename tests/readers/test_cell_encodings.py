@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -259,3 +260,24 @@ def test_feature_type_names_ignore_case():
     adata.var["feature_types"] = ["gene_expression"] * 79 + ["Antibody Capture"]
     with pytest.warns(UserWarning, match="1 of 80 features are left out"):
         assert len(fit_anndata(adata, "cell_type", max_iter=1).feature_names_in_) == 79
+
+
+def test_threads_read_a_file_at_once(tmp_path):
+    """HDF5 allows one call at a time. Without h5py's lock, it fails or ends the process."""
+    values = {
+        "text": np.array([f"cell {i}" for i in range(2_000)], object),
+        "lzf": np.arange(20_000),
+        "gzip": np.arange(20_000.0),
+        "plain": np.arange(20_000, dtype=np.int32),
+    }
+    with h5py.File(path := tmp_path / "cells.h5", "w") as file:
+        for name, each in values.items():
+            packed = {"text": "gzip", "plain": None}.get(name, name)
+            file.create_dataset(name, data=each, compression=packed)
+    root, close = open_hdf5("cells.h5", str(path), path.stat().st_size)
+    names = list(values) * 10
+    with ThreadPoolExecutor(6) as pool:
+        read = list(pool.map(lambda name: root.get(name).whole(), names))
+    close()
+    for name, each in zip(names, read, strict=True):
+        assert np.array_equal(each, values[name]), name
