@@ -90,7 +90,7 @@ def curve(
         return float(np.mean(wrong)), sum(done.corrections)
 
     shards = problem.shards(n_shards)
-    return rounds_of(shards, learner, take, max_iter=n_epochs, mixing="uniform")
+    return rounds_of(shards, learner, take, max_iter=n_epochs, mixing="uniform", min_rows=1)
 
 
 def curves(

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager, contextmanager
+from itertools import chain
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
@@ -19,6 +20,7 @@ from sparsemargin._shown import first_three
 from sparsemargin.distributed.row_makers import RowMaker
 from sparsemargin.distributed.shard_forms import Pair, is_future, is_lazy
 from sparsemargin.distributed.shards import FileShard, MatrixShard, Shard
+from sparsemargin.distributed.small_shards import joined
 
 if TYPE_CHECKING:
     from dask.distributed import Client, Future
@@ -69,6 +71,8 @@ class Lazy:
 
 
 def _known(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_known(each) for each in value]
     return value.result() if isinstance(value, Lazy) else value
 
 
@@ -81,14 +85,14 @@ class Backend(ABC):
 
     shards: list[Any]  # handles
     names: list[str]  # names of the files of the shards that were given, or their numbers
-    numbers: list[int]  # the number of each shard among those that were given
+    numbers: list[list[int]]  # of each shard: its number among those given; several if joined
     n_workers: int  # the number of workers now
 
     def __init__(self, given: Sequence[Pair | FileShard]) -> None:
         self.names = [
             f"shard {s}" if isinstance(shard, Pair) else shard.name for s, shard in enumerate(given)
         ]
-        self.numbers = [*range(len(given))]
+        self.numbers = [[s] for s in range(len(given))]
 
     def keep_rows(self, n_rows: Sequence[int]) -> None:
         """Leave out the shards without rows. Raise an error if no shard has rows."""
@@ -101,9 +105,25 @@ class Backend(ABC):
         self.shards = [self.shards[s] for s in kept]
         self.numbers = [self.numbers[s] for s in kept]
 
+    def join(self, runs: Sequence[range]) -> None:
+        """Make one shard of the shards of each run."""
+        calls = self.map(joined, [[self.shards[s] for s in run] for run in runs if len(run) > 1])
+        shards = iter(calls)
+        self.shards = [self.shards[run[0]] if len(run) == 1 else next(shards) for run in runs]
+        self.numbers = [[*chain.from_iterable(self.numbers[s] for s in run)] for run in runs]
+
+    def title(self, s: int) -> str:
+        """The numbers of a shard among those that were given, in words."""
+        first, last = self.numbers[s][0], self.numbers[s][-1]
+        return f"shard {first}" if first == last else f"shards {first} to {last}"
+
+    def files(self, s: int) -> str:
+        """The names of the files of a shard."""
+        return ", ".join(self.names[number] for number in self.numbers[s])
+
     def naming(self, s: int | None) -> AbstractContextManager[None]:
         """A context that adds the number of a shard, as it was given, to errors."""
-        return _naming(None if s is None else self.numbers[s], len(self.names))
+        return _naming(None if s is None else self.title(s), len(self.names))
 
     @abstractmethod
     def share(self, value: Any) -> Any:
@@ -189,16 +209,16 @@ def _here(value: Any) -> Any:
 
 
 @contextmanager
-def _naming(s: int | None, n_shards: int) -> Iterator[None]:
-    """Add the index of the shard to errors, if there are several shards."""
+def _naming(title: str | None, n_shards: int) -> Iterator[None]:
+    """Add the title of the shard to errors, if there are several shards."""
     try:
         yield
     except (ValueError, OSError) as error:
-        if n_shards == 1 or s is None:
+        if n_shards == 1 or title is None:
             raise
         kinds = ConnectionError, OSError, ValueError
         kind = next(kind for kind in kinds if isinstance(error, kind))
-        raise kind(f"Shard {s} of {n_shards}, counted from 0: {error}") from None
+        raise kind(f"{title.capitalize()} of {n_shards}, counted from 0: {error}") from None
 
 
 class DaskBackend(Backend):

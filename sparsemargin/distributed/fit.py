@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from sparsemargin._checks import check_count
-from sparsemargin._engine.rows.csr import Csr
-from sparsemargin._engine.rows.parts import pointers_of
+from sparsemargin._engine.rows.parts import joined_rows
 from sparsemargin._version import __version__
 from sparsemargin.distributed.backends import Backend, backend_of
 from sparsemargin.distributed.mixing import Mixing, Mixture
-from sparsemargin.distributed.rounds import Round, Rounds, ShardOptions, survey, terms_of
+from sparsemargin.distributed.rounds import MIN_ROWS, Round, Rounds, ShardOptions, survey, terms_of
 from sparsemargin.distributed.row_makers import Texts, estimator_of
 from sparsemargin.distributed.schema import (
     Schema,
@@ -29,6 +28,7 @@ from sparsemargin.distributed.schema import (
 )
 from sparsemargin.distributed.shard_forms import row_maker_of, shards_of
 from sparsemargin.distributed.shards import FileShard, SampledRows, sampled
+from sparsemargin.distributed.small_shards import runs_of
 from sparsemargin.files.atomic import check_replaceable
 from sparsemargin.files.distinct import Named, check_distinct
 from sparsemargin.files.kinds import TextForm
@@ -79,6 +79,7 @@ def fit_distributed(
     algo: Algorithm | None = None,
     max_iter: int | Literal["auto"] | None = "auto",
     mixing: Mixing = "auto",
+    min_rows: int = MIN_ROWS,
     classes: Any = None,
     positive: Any = None,
     multilabel: bool = False,
@@ -129,7 +130,7 @@ def fit_distributed(
           row cache (``*.smcache``) may itself be passed.
         - An AnnData with a Dask array in ``.X`` or in a layer: each block of cells is a shard.
 
-        Shards without rows are left out.
+        Shards without rows are left out, and small ones are joined, see `min_rows`.
     y : Dask collection or array-like of shape (n_samples,), default=None
         The labels for a Dask array, column or bag, with the same blocks as `shards`.
     client : dask.distributed.Client, str or None, default=None
@@ -146,6 +147,9 @@ def fit_distributed(
         shard after the other, and equals that of one machine with all rows, starting with the shard
         where the vector begins. "auto": a ring if there are at least as many vectors as shards,
         else "uniform". No effect for "ho" and "so".
+    min_rows : int, default=2000
+        Consecutive shards with fewer rows are joined into shards with at least so many, because a
+        model of few rows is worse, and takes no time. Row caches are not joined. 1: never.
     classes, positive, multilabel, n_features, hash_bits, zero_based, dtype
         Parameters for files, see `fit_svmlight`. For row caches and files of texts, only
         `classes`, `positive` and `multilabel` can be used.
@@ -265,16 +269,11 @@ def learn_shards(shards: Any, y: Any, options: ShardOptions) -> Learner:
             from sparsemargin.distributed import cell_shards
 
             options, sample = cell_shards.prepare(row_maker, backend, options)
-        surveys = _surveys_of(backend, row_maker)
+        surveys, schema = _surveyed(backend, options)
         n_rows = sum(each.n_rows for each in surveys)
         if are_cells:
             options = with_cell_defaults(options, n_rows, has_max_iter=options.max_iter != "auto")
             learner = _learner_of(options)
-        if files:
-            names = [backend.names[each.number] for each in surveys]
-            schema = schema_of_files(names, surveys, options.classes, options.positive)
-        else:
-            schema = schema_of_matrices(surveys)
         are_sorted = any(each.label_order.is_sorted for each in surveys)
         if are_sorted and options.params.get("shuffle", True):
             schema = replace(schema, mixed=0)  # until the seed of the fit is known
@@ -294,19 +293,36 @@ def learn_shards(shards: Any, y: Any, options: ShardOptions) -> Learner:
         return learner
 
 
-def _surveys_of(backend: Backend, row_maker: Any) -> list[Survey]:
-    """The surveys of all shards with rows; the others are left out. A vectorizer that can remember
-    terms gets those of the first of these shards."""
+def _surveyed(backend: Backend, options: ShardOptions) -> tuple[list[Survey], Schema]:
+    """The surveys of all shards with rows, after small shards were joined, and their common
+    properties. A vectorizer that can remember terms gets those of the first of these shards."""
     found = backend.each(survey, __version__)
     backend.keep_rows([each.n_rows for each in found])
-    kept = zip(backend.numbers, (each for each in found if each.n_rows), strict=True)
-    surveys = [each._replace(number=number) for number, each in kept]
+    surveys = [each for each in found if each.n_rows]
+    # All shards must be alike before some are joined.
+    schema = _schema_of(backend, surveys, options)
+    sizes = [sys.maxsize if each.is_row_cache else each.n_rows for each in surveys]
+    runs = runs_of(sizes, options.min_rows)
+    if len(runs) < len(surveys):
+        backend.join(runs)
+        changed = {i: (__version__,) for i, run in enumerate(runs) if len(run) > 1}
+        new = iter(backend.results(backend.over_shards(survey, changed)))
+        surveys = [surveys[run.start] if len(run) == 1 else next(new) for run in runs]
+        schema = _schema_of(backend, surveys, options)
     check_features_there(surveys)
-    step = getattr(row_maker, "step", None)
+    step = getattr(options.row_maker, "step", None)
     if hasattr(step, "remember_terms") and not hasattr(step, "terms_"):
         (terms,) = backend.results(backend.over_shards(terms_of, {0: (step,)}))
         step.terms_ = pickle.loads(terms)  # type: ignore[union-attr]
-    return surveys
+    return surveys, schema
+
+
+def _schema_of(backend: Backend, surveys: list[Survey], options: ShardOptions) -> Schema:
+    titles = [backend.title(s) for s in range(len(surveys))]
+    if surveys[0].reading is None:
+        return schema_of_matrices(surveys, titles)
+    files = [backend.files(s) for s in range(len(surveys))]
+    return schema_of_files(files, surveys, titles, options.classes, options.positive)
 
 
 def _check_options(options: ShardOptions) -> None:
@@ -316,6 +332,7 @@ def _check_options(options: ShardOptions) -> None:
         raise ValueError(f"mixing must be one of {known}, got {options.mixing!r}.")
     if options.resume and options.checkpoint is None:
         raise ValueError("resume=True needs a checkpoint. Pass its path as checkpoint.")
+    check_count("min_rows", options.min_rows, 1, sys.maxsize)
     check_count("memory_limit", options.memory_limit, 1, sys.maxsize)
 
 
@@ -370,11 +387,7 @@ def _selected(
         return counts, AROW
     if default.settled is not None:
         return counts, default.settled
-    data, indices = (
-        np.concatenate([getattr(rows, name) for rows, _ in parts]) for name in ("data", "indices")
-    )
-    lengths = np.concatenate([np.diff(rows.indptr) for rows, _ in parts])
-    rows = Csr(data, indices, pointers_of(lengths, indices.dtype), schema.n_columns)
+    rows = joined_rows([rows for rows, _ in parts])
     codes = np.concatenate([codes for _, codes in parts])
     return counts, default.candidate(rows, codes, schema.classes, prior=False)
 

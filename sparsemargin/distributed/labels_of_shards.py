@@ -18,11 +18,11 @@ _LEAST_MISSING = 10.0
 
 
 def warn_of_labels(
-    orders: Sequence[LabelOrder], numbers: Sequence[int], function: str,
+    orders: Sequence[LabelOrder], titles: Sequence[str], function: str,
     shuffled: Sequence[LabelOrder] = (),
 ) -> None:  # fmt: skip
     """Warn once if shards lack classes, or if rows are sorted by their labels, within the shards or
-    over them. `numbers` are those of the shards, `function` trains on one machine, and `shuffled`
+    over them. `titles` are those of the shards, `function` trains on one machine, and `shuffled`
     are the orders before the rows were shuffled because of them."""
     remedy = (
         "Mix all rows before they are divided into shards, or train on one machine by "
@@ -38,12 +38,12 @@ def warn_of_labels(
         warn_user(
             f"{len(narrow)} of {len(orders)} shards {'has' if len(narrow) == 1 else 'have'} rows "
             f"of {'one class' if most == 1 else f'at most {most} classes'} only (the first is "
-            f"shard {numbers[narrow[0]]}), and the data have {np.count_nonzero(whole.counts)} "
+            f"{titles[narrow[0]]}), and the data have {np.count_nonzero(whole.counts)} "
             f"classes. A shard can't learn the classes that it lacks. {remedy}"
         )
     elif are_sorted:
         first, more = are_sorted[0], len(are_sorted) - 1
-        names = f"Shard {numbers[first]}" + f", and {more} more like it" * bool(more)
+        names = titles[first].capitalize() + f", and {more} more like it" * bool(more)
         warn_user(
             f"{given[first].description(names)} The rows of each shard are shuffled. Pass "
             "shuffle=False to keep their order."

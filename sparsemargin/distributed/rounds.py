@@ -186,6 +186,11 @@ class Round:
         return as_classifier(self._finished())
 
 
+#: Default of the least number of rows of a shard. The error rates of messages and questions are as
+#: on one machine with about 1,000 rows in each shard, and rise with fewer.
+MIN_ROWS = 2000
+
+
 @dataclass
 class ShardOptions(FitOptions):
     """The arguments of `fit_distributed`."""
@@ -193,6 +198,7 @@ class ShardOptions(FitOptions):
     max_iter: int | Literal["auto"] | None = "auto"  # type: ignore[assignment]
     client: Any = None
     mixing: Mixing = "auto"
+    min_rows: int = MIN_ROWS
     cache_dir: str | os.PathLike[str] | None = None
     on_round: Callable[[Round], None] | None = None
     row_maker: RowMaker | None = None
@@ -370,10 +376,10 @@ class Rounds:
             orders = [LabelOrder() for _ in self.surveys]
             for s, update in updates:
                 orders[s].join(update.label_order)
-            numbers = [survey.number for survey in self.surveys]
+            titles = [self.backend.title(s) for s in range(len(self.surveys))]
             is_mixed = self.mixture.schema.mixed is not None
             shuffled = [survey.label_order for survey in self.surveys if is_mixed]
-            warn_of_labels(orders, numbers, self.on_one_machine, shuffled)
+            warn_of_labels(orders, titles, self.on_one_machine, shuffled)
         if self.on_round is not None:
             corrections = np.zeros(len(self.surveys), int)
             sent = np.zeros(len(self.surveys), int)

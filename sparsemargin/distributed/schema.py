@@ -56,7 +56,7 @@ class Survey(NamedTuple):
     checksum: int  # checksum of rows and labels
     label_order: LabelOrder  # order of the rows; empty if rows may have several labels
     label_kind: LabelKind | None = None  # kind of the labels of files with types
-    number: int = 0  # number of the shard among those that were given
+    is_row_cache: bool = False  # whether the shard was given as a row cache
 
     def identity(self) -> dict[str, Any]:
         """The facts by which a resumed fit recognizes the shard."""
@@ -91,12 +91,14 @@ class Schema:
 
 
 def schema_of_files(
-    names: Sequence[str], surveys: Sequence[Survey], classes: Any, positive: Any
-) -> Schema:
-    """The schema of files with these names; the classes are the caller's, or all labels found."""
+    names: Sequence[str], surveys: Sequence[Survey], titles: Sequence[str], classes: Any,
+    positive: Any,
+) -> Schema:  # fmt: skip
+    """The schema of files with these names; the classes are the caller's, or all labels found.
+    `titles` are the numbers of the shards, in words."""
     reading, table, kinds = surveys[0].reading, LabelTable(), list[LabelKind]()
     assert reading is not None
-    for survey in surveys:
+    for survey, title in zip(surveys, titles, strict=True):
         table.take(survey.labels.texts, survey.labels.numbers)
         if survey.label_kind is not None:
             kinds.append(survey.label_kind)
@@ -104,7 +106,7 @@ def schema_of_files(
         # Values of two dtypes are converted to the wider one.
         if survey.reading is None or replace(survey.reading, dtype=reading.dtype) != reading:
             raise ValueError(
-                f"Shards {surveys[0].number} and {survey.number} were read in different ways: "
+                f"{titles[0].capitalize()} and {title} were read in different ways: "
                 f"{reading} and {survey.reading}. Make their row caches anew with the same "
                 "settings."
             )
@@ -128,18 +130,19 @@ def schema_of_files(
     )  # fmt: skip
 
 
-def schema_of_matrices(surveys: Sequence[Survey]) -> Schema:
-    """The schema of matrices; the classes are those of all shards."""
+def schema_of_matrices(surveys: Sequence[Survey], titles: Sequence[str]) -> Schema:
+    """The schema of matrices; the classes are those of all shards. `titles` are the numbers of the
+    shards, in words."""
     first = surveys[0]
-    for survey in surveys:
+    for survey, title in zip(surveys, titles, strict=True):
         if survey.n_columns != first.n_columns:
             raise ValueError(
-                f"Shard {first.number} has {first.n_columns} features, shard {survey.number} has "
+                f"{titles[0].capitalize()} has {first.n_columns} features, {title} has "
                 f"{survey.n_columns}. All shards must have the same."
             )
         if _kind(survey) != _kind(first):
             raise ValueError(
-                f"The labels of shards {first.number} and {survey.number} are of different kinds: "
+                f"The labels of {titles[0]} and {title} are of different kinds: "
                 f"{_kind(first)} and {_kind(survey)}. Give them all in one way."
             )
     classes = np.unique(np.concatenate([survey.labels for survey in surveys]))

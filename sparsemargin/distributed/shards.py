@@ -38,8 +38,8 @@ from sparsemargin.streaming.passes import Passes
 # Bytes reported to Dask, so large that it does not move the shard to another worker.
 _HEAVY = 1 << 27
 
-# Texts kept to find the words of hashed columns.
-_TEXTS_KEPT = 1000
+#: Texts kept to find the words of hashed columns.
+TEXTS_KEPT = 1000
 
 # Cells kept to measure the variance of genes, and, if the data have no more cells, to calibrate
 # probabilities.
@@ -80,7 +80,7 @@ class MatrixShard:
             if not isinstance(y, np.ndarray):
                 y = y.to_numpy() if hasattr(y, "to_numpy") else list(y)
             X, y = row_maker.present(list(X), y)
-            texts = X[:_TEXTS_KEPT]
+            texts = X[:TEXTS_KEPT]
         if getattr(X, "shape", (len(X),) if isinstance(X, list) else ())[:1] == (0,):
             X = csr_matrix((0, 0))  # a shard without rows, which is left out later
         elif row_maker is not None:
@@ -216,6 +216,10 @@ class FileShard:
         beside = (name for each in found for name in files_beside(each))
         return [*self.paths, *sorted(found), *beside]
 
+    @property
+    def _is_row_cache(self) -> bool:
+        return len(self.paths) == 1 and self.paths[0].endswith(CACHE_SUFFIX)
+
     def rows(self) -> tuple[Passes, RowCache]:
         """Return passes over the row cache, and the cache. It is created if necessary."""
         if self.passes is None:
@@ -224,7 +228,7 @@ class FileShard:
         return self.passes, self.passes.cache
 
     def _passes(self) -> Passes:
-        if len(self.paths) == 1 and self.paths[0].endswith(CACHE_SUFFIX):
+        if self._is_row_cache:
             passes = Passes(Corpus([], self.reading, 1, "learning"), self.max_index)
             passes.cache = RowCache.open(self.paths[0])
             passes.n_bytes = Path(self.paths[0]).stat().st_size
@@ -291,6 +295,7 @@ class FileShard:
             Reading(**cache.identity["reading"]),
             list(first_rows(block.with_columns(0) for block in cache.blocks())),
             passes.n_bytes or 0, cache.checksum, label_order, passes.source.label_kind(),
+            self._is_row_cache,
         )  # fmt: skip
 
     def counts(self, schema: Schema) -> np.ndarray:

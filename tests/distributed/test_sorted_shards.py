@@ -160,8 +160,8 @@ def both(tmp_path_factory):
     in_memory = MatrixShard.of(X, y)
     of_file = FileShard([path], options.reading(), None, options.max_index)
     return [
-        (in_memory, schema_of_matrices([in_memory.survey()])),
-        (of_file, schema_of_files([of_file.name], [of_file.survey()], None, None)),
+        (in_memory, schema_of_matrices([in_memory.survey()], ["shard 0"])),
+        (of_file, schema_of_files([of_file.name], [of_file.survey()], ["shard 0"], None, None)),
     ]
 
 

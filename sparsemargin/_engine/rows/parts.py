@@ -18,6 +18,16 @@ def rows_at(rows, chosen):
     return Csr(rows.data[entries], rows.indices[entries], indptr, rows.n_features)
 
 
+def joined_rows(parts):
+    """The rows of several parts, one after the other."""
+    data, indices = (
+        np.concatenate([getattr(each, name)[each.indptr[0] : each.indptr[-1]] for each in parts])
+        for name in ("data", "indices")
+    )
+    lengths = np.concatenate([np.diff(each.indptr) for each in parts])
+    return Csr(data, indices, pointers_of(lengths, indices.dtype), parts[0].n_features)
+
+
 def pointers_of(lengths, dtype):
     """Index pointers of parts of these lengths."""
     pointers = np.zeros(len(lengths) + 1, dtype=dtype)

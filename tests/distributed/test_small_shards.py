@@ -1,0 +1,94 @@
+"""Shards of few rows are joined before training."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
+
+from problems.shards import assert_same, cut, make_data, write_each
+from sparsemargin import fit_csr
+from sparsemargin.distributed import fit_distributed
+from sparsemargin.distributed.small_shards import runs_of
+
+HOW = {"random_state": 3, "algo": "arow", "max_iter": 2}
+
+
+@given(n_rows=st.lists(st.integers(1, 30), max_size=12), least=st.integers(1, 40))
+@example([5, 5, 20, 4, 4, 4, 9], 10)
+def test_runs_have_enough_rows_and_leave_large_shards_alone(n_rows, least):
+    runs = runs_of(n_rows, least)
+    assert [s for run in runs for s in run] == [*range(len(n_rows))]
+    for i, run in enumerate(runs):
+        if len(run) > 1:
+            assert all(n_rows[s] < least for s in run)
+        if sum(n_rows[s] for s in run) < least:
+            # There are no other small shards beside it.
+            beside = [*runs[max(i - 1, 0) : i], *runs[i + 1 : i + 2]]
+            assert all(n_rows[other[0]] >= least for other in beside)
+
+
+def labels_in_form(form, y):
+    indicator = np.eye(3, dtype=int)[y] | np.eye(3, dtype=int)[(y * 2) % 3]
+    return {
+        "numbers": y, "text": np.array(["a", "bb", "ccc"])[y], "indicator": indicator,
+        "sparse": csr_matrix(indicator),
+        "lists": [np.flatnonzero(row).tolist() for row in indicator],
+    }[form]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["numbers", "text", "indicator", "sparse", "lists"])
+def test_small_matrices_are_trained_on_as_one(form):
+    X, y = make_data(n_classes=3)
+    labels = labels_in_form(form, y)
+    bounds = [0, 7, 100, 101, 240]
+    shards = [(X[a:b], labels[a:b]) for a, b in pairwise(bounds)]
+    model = fit_distributed(shards, min_rows=500, max_iter=2, algo="arow", random_state=3)
+    assert_same(model, fit_csr(X, labels, **HOW))
+    # Three shards, the first two of them joined.
+    joined = [(X[:101], labels[:101]), (X[101:], labels[101:])]
+    assert_same(
+        fit_distributed(shards, min_rows=100, **HOW), fit_distributed(joined, min_rows=100, **HOW)
+    )
+
+
+def test_small_files_are_trained_on_as_one(tmp_path):
+    X, y = make_data()
+    paths = write_each(tmp_path, cut(X, y, 5))
+    model = fit_distributed(paths, min_rows=90, **HOW)
+    assert_same(model, fit_distributed([paths[:2], paths[2:]], min_rows=1, **HOW))
+
+
+def test_row_caches_are_not_joined(tmp_path):
+    X, y = make_data()
+    paths = write_each(tmp_path, cut(X, y, 3))
+    rounds = []
+    fit_distributed(paths, cache_dir=tmp_path / "kept", min_rows=1, **HOW)
+    caches = sorted(map(str, (tmp_path / "kept").iterdir()))
+    fit_distributed(caches, min_rows=500, on_round=rounds.append, **HOW)
+    assert [len(each.corrections) for each in rounds] == [3, 3]
+
+
+def test_files_of_several_forms_are_joined(tmp_path):
+    texts, y = [f"word{i % 7} and word{i % 5}" for i in range(90)], np.arange(90) % 7 % 2
+    (tmp_path / "a.tsv").write_text("".join(f"{y[i]}\t{texts[i]}\n" for i in range(40)))
+    rows = [f'{{"text": "{texts[i]}", "label": "{y[i]}"}}\n' for i in range(40, 90)]
+    (tmp_path / "b.jsonl").write_text("".join(rows))
+    paths = [str(tmp_path / "a.tsv"), str(tmp_path / "b.jsonl")]
+    model = fit_distributed(paths, min_rows=500, random_state=0)
+    assert (model.predict(texts) == y).all()
+
+
+def test_errors_name_the_shards_that_were_joined(tmp_path):
+    X, y = make_data()
+    *shards, (X_last, y_last) = cut(X, y, 4)
+    paths = write_each(tmp_path, [*shards, (X_last, np.append(y_last[:-1], 2))])
+    with pytest.raises(ValueError, match=r"Shards 2 to 3 of 4, .*row 119: the label 2"):
+        fit_distributed(paths, classes=[0, 1], min_rows=61, **HOW)
+    shards = [(X[:10], y[:10]), (X[10:20, :5], y[10:20])]
+    with pytest.raises(ValueError, match="Shard 0 has 40 features, shard 1 has 5"):
+        fit_distributed(shards, min_rows=500, **HOW)
+    with pytest.raises(ValueError, match="min_rows"):
+        fit_distributed(shards, min_rows=0, **HOW)
