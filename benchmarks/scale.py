@@ -158,14 +158,16 @@ def level_of(name: str, n_shards: Sequence[int] = LEVEL_SHARDS) -> Iterator[dict
             wrong = float(np.mean(told["model"].predict(problem.X_test) != problem.y_test))
             yield {
                 "data": name, "shards": n, "mixing": mixing, "error": wrong,
-                "epochs": told["epoch"], "mixtures": told["mixtures"], "sent": told["sent"],
-                "received": told["received"],
+                "epochs": told["epoch"], "mixtures": told["mixtures"], "joined": told["joined"],
+                "traffic": told["traffic"],
             }  # fmt: skip
 
 
 def _level(done: Round) -> dict[str, Any]:
+    n_shards = len(done.corrections)  # after small shards were joined
     return {"model": done.model(), "epoch": done.epoch, "mixtures": done.mixtures,
-            "sent": done.bytes_sent, "received": done.bytes_received}  # fmt: skip
+            "joined": n_shards,
+            "traffic": n_shards * done.bytes_sent + done.bytes_received}  # fmt: skip
 
 
 def of_generated(quick: bool) -> Parts:
@@ -274,13 +276,13 @@ def _level_table(parts: Parts) -> str:
     rows = [
         each | {"way": "ring" if each["mixing"] == "ring" else "mixtures",
                 "one": 100 * alone[each["data"]]["error"], "percent": 100 * each["error"],
-                "traffic": (each["shards"] * each["sent"] + each["received"]) / 1e6}
+                "megabytes": each["traffic"] / 1e6}
         for each in parts["level"] if each["shards"] > 1
     ]  # fmt: skip
     return pivot(
         [("test error % (MB an epoch)", "{data}"), ("", "{way}"), ("1 shard", "{one:.2f}")],
         "shards",
-        [(lambda each: str(each["shards"]), "{percent:.2f} ({traffic:.0f})")],
+        [(lambda each: str(each["shards"]), "{percent:.2f} ({megabytes:.0f})")],
     )(rows)
 
 

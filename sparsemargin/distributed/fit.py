@@ -147,7 +147,7 @@ def fit_distributed(
         shard after the other, and equals that of one machine with all rows, starting with the shard
         where the vector begins. "auto": a ring if there are at least as many vectors as shards,
         else "uniform". No effect for "ho" and "so".
-    min_rows : int, default=2000
+    min_rows : int, default=1000
         Consecutive shards with fewer rows are joined into shards with at least so many, because a
         model of few rows is worse, and takes no time. Row caches are not joined. 1: never.
     classes, positive, multilabel, n_features, hash_bits, zero_based, dtype

@@ -145,6 +145,10 @@ class Learned(NamedTuple):
     update: Update | None
     pieces: Sequence[Any]  # the results for the mixer
 
+    @property
+    def nbytes(self) -> int:
+        return bytes_of(self.pieces)
+
     def piece(self, i: int) -> Learned:
         """One of the pieces; the first has the update, too."""
         return Learned(None if i else self.update, self.pieces[i : i + 1])

@@ -287,6 +287,15 @@ def test_empty_features_have_no_effect_and_need_no_memory(algo):
     assert told[-1].bytes_received < 1.2 * told[1].bytes_received
 
 
+@pytest.mark.parametrize(("n_shards", "mixing"), [(1, "auto"), (2, "ring"), (2, "uniform")])
+def test_a_round_counts_the_bytes_of_the_weights(n_shards, mixing):
+    shards, told = cut(*make_data(n_classes=4), n_shards), []
+    how = {"algo": "pnorm", "p": 2, "random_state": 0, "max_iter": 1, "mixing": mixing}
+    model = fit_distributed(shards, on_round=told.append, **how)
+    assert told[0].bytes_sent >= model.coef_.nbytes
+    assert told[0].bytes_received >= n_shards * model.coef_.nbytes
+
+
 MIXABLE = [
     algo for algo, (learner, _) in ALGORITHMS.items() if learner.classifier not in _NOT_MIXED
 ]
