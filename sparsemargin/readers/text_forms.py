@@ -18,7 +18,7 @@ from sparsemargin.files.compression import encoding_named
 from sparsemargin.files.kinds import FORM_OF, FORMS, TextForm, check_readable, kind_of
 from sparsemargin.files.sources import Source
 from sparsemargin.models.inputs.label_table import word_of
-from sparsemargin.models.inputs.label_values import file_labels, is_missing
+from sparsemargin.models.inputs.label_values import file_labels, file_text, is_missing
 from sparsemargin.models.inputs.labels import many_classes
 
 #: Treatment of missing texts, see `DocumentForm`.
@@ -173,6 +173,7 @@ class DocumentForm:
         """Return the labels in the value of a field. Raise a NotALabelError if it is not a
         label."""
         commas = self.multilabel if self.commas is None else self.commas
+        value = file_text(value) if isinstance(value, bytes) else value
         return file_labels(value, commas and not (isinstance(value, str) and is_list(value)))
 
 
