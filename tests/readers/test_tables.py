@@ -498,4 +498,14 @@ def test_lists_of_labels_may_be_bytes():
 def test_files_of_a_byte_order_mark_alone_are_empty(model, name):
     Path(name).write_bytes(b"\xef\xbb\xbf")
     assert predicted(model, name) == []
-    run("train", "a.tsv", name, "-o", "n.model", "-q")
+    if not name.endswith(".ft"):
+        run("train", "a.tsv", name, "-o", "n.model", "-q")
+
+
+def test_empty_files_are_read_with_others_of_any_kind():
+    Path("empty.txt").touch()
+    Path("a.txt").write_text("__label__sea waves\n__label__land hills\n" * 10)
+    Path("b.txt").write_text("sea 1:1\nland 2:1\n" * 10)
+    for name in "a.txt", "b.txt":
+        run("train", "empty.txt", name, "-o", "m.model", "-q")
+        assert len(predicted("m.model", "empty.txt", name)) == 20
