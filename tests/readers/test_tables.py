@@ -13,7 +13,11 @@ from problems.command_line import run
 from problems.tables import Table, check_table, make_table, spoil
 from sparsemargin import fit_text, load_model
 from sparsemargin.models.inputs.label_table import word_of
+from sparsemargin.readers.text_forms import DocumentForm
+from sparsemargin.streaming.learn_texts import learn_documents
+from sparsemargin.streaming.report import Interruption
 from sparsemargin.text import HashingVectorizer
+from sparsemargin.text.defaults import default_hashing
 
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -472,6 +476,23 @@ def test_options_name_labels_as_they_are_in_files(labels):
         np.testing.assert_array_equal(
             load_model("m.model").classifier_.coef_, expected.classifier_.coef_
         )
+
+
+def test_resumed_runs_name_labels_as_the_files():
+    lines("a.tsv", list(zip(["1", "x"] * 20, TEXTS, strict=True)))
+
+    def interrupt(_):
+        raise KeyboardInterrupt
+
+    def learn(**how):
+        settings = {"class_weight": {1: 4.0}, "max_iter": 2, "random_state": 0, **how}
+        return learn_documents("a.tsv", default_hashing(1e4), DocumentForm(), **settings)
+
+    with pytest.warns(Interruption):
+        learn(report=interrupt, checkpoint="run")
+    resumed = learn(checkpoint="run", resume=True).fitted.weights()
+    np.testing.assert_array_equal(resumed, learn().fitted.weights())
+    assert not np.array_equal(resumed, learn(class_weight=None).fitted.weights())
 
 
 def test_truth_values_may_be_given_as_classes():
