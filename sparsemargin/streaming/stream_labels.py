@@ -126,7 +126,8 @@ class StreamLabels:
         `class_weight` by them."""
         if not self.are_known:
             self._find_in_first_rows(learner)
-        learner.class_weight = weights_by_class(learner.class_weight, self.classes)
+        if isinstance(learner.class_weight, dict):
+            learner.class_weight = weights_by_class(learner.class_weight, self.classes)
 
     def _find_in_first_rows(self, learner: Learner) -> None:
         """Find the classes in the first rows.
