@@ -254,7 +254,8 @@ def layout_of_tsv(text: bytes, how: DocumentForm) -> Layout | None:
     known = _LABEL_NAMES | _TEXT_NAMES | _OTHER_NAMES
     are_names = lower & _TEXT_NAMES and len(names) > 1 and (lower & _LABEL_NAMES or lower <= known)
     are_names = are_names or (bool(how.keep) and set(how.texts) <= set(names))
-    if given.intersection(how.columns) or are_names:
+    # With has_labels=True, lines begin with a label, whatever columns the model was trained on.
+    if (how.has_labels is None and given.intersection(how.columns)) or are_names:
         missing = next(name for name in how.columns if name not in names)
         raise ValueError(how.no_column(missing, names, in_header=True))
     for n_columns, lines in _QUOTED_LINES.items():

@@ -495,6 +495,14 @@ def test_resumed_runs_name_labels_as_the_files():
     assert not np.array_equal(resumed, learn(class_weight=None).fitted.weights())
 
 
+def test_lines_are_read_with_a_model_of_columns():
+    lines("a.tsv", ROWS)
+    Path("b.csv").write_text("body,topic\n" + "".join(f"{text},{label}\n" for label, text in ROWS))
+    run("train", "b.csv", "-o", "m.model", "-q", "--text", "body", "--label", "topic")
+    assert "no column 'body'" in run("predict", "m.model", "a.tsv", code=1).stderr
+    assert predicted("m.model", "a.tsv", "--labelled") == LABELS
+
+
 def test_truth_values_may_be_given_as_classes():
     lines("a.tsv", [("TRUE", "waves"), ("false", "hills")] * 20)
     for classes in [True, False], {True, False}, np.array([True, False]):
