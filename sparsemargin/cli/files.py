@@ -124,6 +124,9 @@ def input_kind(
                 "Leave it out, or pass --format, such as --format tsv."
             )
         check_readable(name, kind)
+    # An empty file, such as a .txt without the labels of fastText, can be read as any kind.
+    empty = {each.name for each in files if isinstance(each, Source) and each.size == 0}
+    kinds = {name: kind for name, kind in kinds.items() if name not in empty} or kinds
     found = set(kinds.values())
     if found == {"cells"}:
         return "cells"

@@ -12,7 +12,7 @@ import click
 
 from sparsemargin.cli.options import option, word_for
 from sparsemargin.models import ALGORITHMS, DEFAULT
-from sparsemargin.models.inputs.label_table import number_of
+from sparsemargin.models.inputs.label_table import label_text, number_of, word_of
 from sparsemargin.models.kernels import NAMED, Kernel
 from sparsemargin.models.parameters import FLAG, NONE, Limit, Parameter, declarations
 
@@ -273,10 +273,11 @@ def _class_weights(pairs: tuple[str, ...]) -> dict[Any, float] | str:
     return dict(zip(labels_given(list(weights)), weights.values(), strict=True))
 
 
-def labels_given(texts: list[str]) -> list[Any]:
+def labels_given(texts: list[str], *, numeric: bool = False) -> list[Any]:
     """Return the labels as numbers if all of them are numbers, as integers if all are whole;
-    otherwise as texts."""
+    otherwise as texts. Unless labels are `numeric`, texts such as 01 and 1e3 are no numbers."""
     numbers = [number_of(text) for text in texts]
-    if any(map(isnan, numbers)):
+    words = [label_text(number) for number in numbers]
+    if any(map(isnan, numbers)) or not (numeric or words == list(map(word_of, texts))):
         return list(texts)
     return [int(each) for each in numbers] if all(each % 1 == 0 for each in numbers) else numbers

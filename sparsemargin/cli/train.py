@@ -231,7 +231,9 @@ def _arguments_of(options: TrainOptions, job: Job) -> dict[str, Any]:
     arguments = {
         **chosen_parameters(options.algo, given),
         "algo": options.algo, "positive": options.positive, "multilabel": options.multilabel,
-        "classes": None if classes is None else labels_given(classes.split(",")),
+        "classes": None if classes is None else labels_given(
+            classes.split(","), numeric=job.kind == "svmlight"
+        ),
         "memory_limit": options.memory_limit, "resume": options.resume,
     }  # fmt: skip
     if job.kind != "texts":

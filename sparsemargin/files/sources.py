@@ -149,6 +149,8 @@ class Source:
                 if n_bytes == 0 and buffer.startswith(_UTF8_MARK):
                     # Blanks replace the mark, so that columns in error messages stay correct.
                     buffer[: len(_UTF8_MARK)] = b" " * len(_UTF8_MARK)
+                    # A file of the mark alone is empty.
+                    filled = 0 if filled == len(_UTF8_MARK) else filled
                 if n_bytes == 0 and buffer.startswith(_UTF16_MARKS):
                     raise ValueError(
                         f"{self.name} is UTF-16 text. Pass encoding='utf-16' if it holds texts, or "

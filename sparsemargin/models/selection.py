@@ -20,7 +20,13 @@ from sparsemargin.models.few_rows import best_of_few, lead, weights_of_rows
 from sparsemargin.models.fitted.outputs import codes_of
 from sparsemargin.models.inputs.rows import ROWS_MEASURED, Rows, check_rows, intercept_scale
 from sparsemargin.models.inputs.standardized import scaling_of, standardized
-from sparsemargin.models.inputs.training_set import Beginning, Targets, counted_rows, rows_by_class
+from sparsemargin.models.inputs.training_set import (
+    Beginning,
+    Targets,
+    counted_rows,
+    rows_by_class,
+    weights_by_class,
+)
 from sparsemargin.models.prior_choice import prior_pays
 
 #: Numbers of rows. With fewer than LEAST_ROWS, errors are too noisy for a selection. Of more than
@@ -133,6 +139,7 @@ class DefaultAlgorithm:
         # `class_weight` may name a class that does not occur in the first rows of a stream.
         if isinstance(weight := params.get("class_weight"), Mapping):
             known = set(classes.tolist())
+            weight = weights_by_class(weight, classes)
             of_known = {name: weight[name] for name in weight if name in known}
             params = {**params, "class_weight": of_known}
         counted = counted_rows(params.get("class_weight"), classes, targets, weights)

@@ -18,7 +18,7 @@ from sparsemargin.files.compression import encoding_named
 from sparsemargin.files.kinds import FORM_OF, FORMS, TextForm, check_readable, kind_of
 from sparsemargin.files.sources import Source
 from sparsemargin.models.inputs.label_table import word_of
-from sparsemargin.models.inputs.label_values import file_labels, is_missing
+from sparsemargin.models.inputs.label_values import file_labels, file_text, is_missing
 from sparsemargin.models.inputs.labels import many_classes
 
 #: Treatment of missing texts, see `DocumentForm`.
@@ -173,6 +173,7 @@ class DocumentForm:
         """Return the labels in the value of a field. Raise a NotALabelError if it is not a
         label."""
         commas = self.multilabel if self.commas is None else self.commas
+        value = file_text(value) if isinstance(value, bytes) else value
         return file_labels(value, commas and not (isinstance(value, str) and is_list(value)))
 
 
@@ -253,7 +254,8 @@ def layout_of_tsv(text: bytes, how: DocumentForm) -> Layout | None:
     known = _LABEL_NAMES | _TEXT_NAMES | _OTHER_NAMES
     are_names = lower & _TEXT_NAMES and len(names) > 1 and (lower & _LABEL_NAMES or lower <= known)
     are_names = are_names or (bool(how.keep) and set(how.texts) <= set(names))
-    if given.intersection(how.columns) or are_names:
+    # With has_labels=True, lines begin with a label, whatever columns the model was trained on.
+    if (how.has_labels is None and given.intersection(how.columns)) or are_names:
         missing = next(name for name in how.columns if name not in names)
         raise ValueError(how.no_column(missing, names, in_header=True))
     for n_columns, lines in _QUOTED_LINES.items():

@@ -11,6 +11,7 @@ import numpy as np
 
 from sparsemargin.files.remote import RemoteFile, delete, exists, is_url
 from sparsemargin.models import Learner
+from sparsemargin.models.inputs.training_set import weights_by_class
 from sparsemargin.saving.model_files import is_run, load_saved, write_model
 
 # Parameters that do not affect the trained model and may differ when a run is resumed.
@@ -65,9 +66,11 @@ class Checkpoint:
         ])  # fmt: skip
         fresh = make_learner(run["position"])
         changed = [] if type(learner) is type(fresh) else ["algorithm"]
-        before = learner.parameters()
+        before, now = learner.parameters(), fresh.parameters()
+        if "class_weight" in now:
+            now["class_weight"] = weights_by_class(now["class_weight"], learner.classes_)
         changed += [
-            name for name, value in fresh.parameters().items()
+            name for name, value in now.items()
             if name not in {*_MAY_CHANGE, *self.may_change} and value != before.get(name)
             # The state of a random generator is part of the checkpoint.
             and not isinstance(value, np.random.RandomState)

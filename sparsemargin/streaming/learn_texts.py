@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 from math import inf
 from typing import Any
@@ -61,6 +61,7 @@ def learn_documents(
         raise SettingsError(f"format must be one of {', '.join(FORMS)}, got {how.form!r}.")
     if options.init_model is not None:
         options = replace(with_init_model(options), adds_classes=True)
+    options = replace(options, classes=_as_texts(options.classes))
     how = replace(how, multilabel=options.multilabel or options.positive is not None)
     # Vectorizing a text takes much longer than training on its row, so no core is set aside.
     n_threads = threads_for(options.n_jobs)
@@ -78,3 +79,10 @@ def learn_documents(
     learner = learn_rows(corpus, options)
     corpus.name_columns()
     return learner
+
+
+def _as_texts(classes: Any) -> Any:
+    """Return classes, with truth values as text, which they are in files of texts."""
+    labels = classes.tolist() if hasattr(classes, "tolist") else classes
+    is_of_truths = isinstance(labels, Sequence | Set) and set(map(type, labels)) == {bool}
+    return list(map(str, labels)) if is_of_truths else classes

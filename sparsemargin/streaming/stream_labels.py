@@ -24,7 +24,7 @@ from sparsemargin.models.inputs.labels import (
     first_labels,
     label_sets,
 )
-from sparsemargin.models.inputs.training_set import Targets
+from sparsemargin.models.inputs.training_set import Targets, weights_by_class
 from sparsemargin.readers.rows import LabelledRows
 from sparsemargin.readers.svmlight import located_label
 from sparsemargin.streaming.passes import Passes
@@ -122,13 +122,19 @@ class StreamLabels:
             )
 
     def find(self, learner: Learner) -> None:
-        """Find the classes in the first rows, unless they are known.
+        """Find the classes in the first rows, unless they are known, and name the learner's
+        `class_weight` by them."""
+        if not self.are_known:
+            self._find_in_first_rows(learner)
+        if isinstance(learner.class_weight, dict):
+            learner.class_weight = weights_by_class(learner.class_weight, self.classes)
+
+    def _find_in_first_rows(self, learner: Learner) -> None:
+        """Find the classes in the first rows.
 
         All classes in the learner's `class_weight` must occur. Otherwise raise NewClassError if
         the source can be read again, or ValueError if not.
         """
-        if self.are_known:
-            return
         table, many = self.passes.table, self.source.reading.multilabel
         weighted = learner.class_weight
         named = weighted if isinstance(weighted, dict) else {}

@@ -98,7 +98,7 @@ def _shown(columns: list[str]) -> str:
 
 
 def texts_in(
-    X: Any, text: str | Sequence[str] | None, missing: Missing, *, label: Any = None,
+    X: Any, text: str | Sequence[str] | None, missing: Missing, *, labels: Any = None,
     warn: bool = False, argument: str = "X",
 ) -> tuple[list[str], np.ndarray | None]:  # fmt: skip
     """Return the texts of `X`, and the rows to keep.
@@ -110,8 +110,8 @@ def texts_in(
         Columns of a table. Texts in several columns are joined by line ends.
     missing : {"error", "empty", "drop"}
         A missing text raises a ValueError, or counts as "". "drop" marks rows without any text.
-    label : object
-        A column that is not text, if it is a str.
+    labels : object
+        The labels, or the column that holds them, which is not text, if it is a str.
     warn : bool
         Whether to warn once about other columns, which are not used.
     argument : str
@@ -135,7 +135,9 @@ def texts_in(
             f"{argument} is a table, and text does not name the column with the texts. Pass "
             f"text=COLUMN, or several: text=[COLUMN, COLUMN]. The columns are {_shown(columns)}."
         )
-    if label in names:
+    # Labels that were computed from a column of texts have its name.
+    label = labels if isinstance(labels, str) else getattr(labels, "name", None)
+    if label is labels and label in names:
         raise ValueError(f"y and text name the same column {label!r}. Name two different columns.")
     values = [as_list(column_of(X, name, "text")) for name in names]
     others = [each for each in columns if each not in names and each != label]
@@ -153,8 +155,7 @@ def training_set(
 ) -> tuple[list[str], Any, Any]:
     """Return the texts, labels and weights of training rows, without those that are left out. The
     arguments are those of `TextClassifier`."""
-    label = y if isinstance(y, str) else getattr(y, "name", None)
-    texts, kept = texts_in(X, text, missing, label=label, warn=True)
+    texts, kept = texts_in(X, text, missing, labels=y, warn=True)
     y = labels_in(X, y, kept)
     if not len(texts):
         raise ValueError("X has no texts. Pass at least one.")
@@ -203,7 +204,11 @@ def columns_named(text: str | Sequence[str] | None) -> list[str]:
 
 def as_list(values: Any) -> list[Any]:
     """Return the values of a column or another iterable as a list of Python objects."""
-    return list(values.to_pylist() if hasattr(values, "to_pylist") else values)
+    # Iteration gives Series for lists in a polars column, and NumPy's floats for some of pandas.
+    for name in ("to_pylist", "to_list"):
+        if hasattr(values, name):
+            return list(getattr(values, name)())
+    return list(values)
 
 
 def _check_collection(argument: str, X: Any, text: Any) -> None:

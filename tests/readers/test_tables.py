@@ -12,7 +12,12 @@ import pytest
 from problems.command_line import run
 from problems.tables import Table, check_table, make_table, spoil
 from sparsemargin import fit_text, load_model
+from sparsemargin.models.inputs.label_table import word_of
+from sparsemargin.readers.text_forms import DocumentForm
+from sparsemargin.streaming.learn_texts import learn_documents
+from sparsemargin.streaming.report import Interruption
 from sparsemargin.text import HashingVectorizer
+from sparsemargin.text.defaults import default_hashing
 
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -451,3 +456,85 @@ def test_text_that_looks_like_a_date_is_a_label(form):
         made = list(map({"csv": ",", "tsv": "\t"}[form].join, [("text", "label"), *rows]))
     write(f"dates.{form}", made)
     assert train(f"dates.{form}").classes_.tolist() == dates
+
+
+# ------------------------------------------------------------------------ labels that are named
+
+
+@pytest.mark.parametrize("labels", [
+    ("01", "02"), ("1e3", "1000"), ("1", "x"), ("-1", "+1"), ("1.0", "2.0"), ("true", "FALSE"),
+])  # fmt: skip
+def test_options_name_labels_as_they_are_in_files(labels):
+    lines("a.tsv", list(zip(labels * 20, TEXTS, strict=True)))
+    options = "train", "a.tsv", "-o", "m.model", "-q", "--class-weight"
+    classes = train("a.tsv").classes_.tolist()
+    for label in labels:
+        run(*options, f"{label}=4", "--classes", ",".join(labels))
+        run(*options, f"{label}=4")
+        of_class = {each: 4.0 for each in classes if word_of(str(each)) == word_of(label)}
+        expected = fit_text("a.tsv", class_weight=of_class, random_state=0)
+        np.testing.assert_array_equal(
+            load_model("m.model").classifier_.coef_, expected.classifier_.coef_
+        )
+
+
+def test_resumed_runs_name_labels_as_the_files():
+    lines("a.tsv", list(zip(["1", "x"] * 20, TEXTS, strict=True)))
+
+    def interrupt(_):
+        raise KeyboardInterrupt
+
+    def learn(**how):
+        settings = {"class_weight": {1: 4.0}, "max_iter": 2, "random_state": 0, **how}
+        return learn_documents("a.tsv", default_hashing(1e4), DocumentForm(), **settings)
+
+    with pytest.warns(Interruption):
+        learn(report=interrupt, checkpoint="run")
+    resumed = learn(checkpoint="run", resume=True).fitted.weights()
+    np.testing.assert_array_equal(resumed, learn().fitted.weights())
+    assert not np.array_equal(resumed, learn(class_weight=None).fitted.weights())
+
+
+def test_lines_are_read_with_a_model_of_columns():
+    lines("a.tsv", ROWS)
+    Path("b.csv").write_text("body,topic\n" + "".join(f"{text},{label}\n" for label, text in ROWS))
+    run("train", "b.csv", "-o", "m.model", "-q", "--text", "body", "--label", "topic")
+    assert "no column 'body'" in run("predict", "m.model", "a.tsv", code=1).stderr
+    assert predicted("m.model", "a.tsv", "--labelled") == LABELS
+
+
+def test_truth_values_may_be_given_as_classes():
+    lines("a.tsv", [("TRUE", "waves"), ("false", "hills")] * 20)
+    for classes in [True, False], {True, False}, np.array([True, False]):
+        assert train("a.tsv", classes=classes).classes_.tolist() == ["False", "True"]
+
+
+@pytest.mark.parametrize("label", ["01", "1e3"])
+def test_labels_that_are_numbers_only_in_value_are_no_classes_of_numbers(label):
+    lines("a.tsv", [("1", "waves"), ("2", "hills")] * 20)
+    lines("b.tsv", [("1", "waves"), (label, "hills")] * 20)
+    with pytest.raises(ValueError, match=f"{label} is none of the classes, 1, 2. The classes are"):
+        fit_text("b.tsv", init_model=train("a.tsv"))
+
+
+def test_lists_of_labels_may_be_bytes():
+    labels = pa.array([b"sea, salt", b""] * 20)
+    parquet.write_table(pa.table({"text": TEXTS, "label": labels}), "a.parquet")
+    assert train("a.parquet", multilabel=True).classes_.tolist() == ["salt", "sea"]
+
+
+@pytest.mark.parametrize("name", ["b.tsv", "b.csv", "b.jsonl", "b.ft", "b.vw"])
+def test_files_of_a_byte_order_mark_alone_are_empty(model, name):
+    Path(name).write_bytes(b"\xef\xbb\xbf")
+    assert predicted(model, name) == []
+    if not name.endswith(".ft"):
+        run("train", "a.tsv", name, "-o", "n.model", "-q")
+
+
+def test_empty_files_are_read_with_others_of_any_kind():
+    Path("empty.txt").touch()
+    Path("a.txt").write_text("__label__sea waves\n__label__land hills\n" * 10)
+    Path("b.txt").write_text("sea 1:1\nland 2:1\n" * 10)
+    for name in "a.txt", "b.txt":
+        run("train", "empty.txt", name, "-o", "m.model", "-q")
+        assert len(predicted("m.model", "empty.txt", name)) == 20

@@ -651,6 +651,23 @@ def test_values_that_are_not_texts_are_named(model):
         made(text=["body", "queue"]).fit(TABLE, "queue")
 
 
+def test_labels_with_the_name_of_the_texts():
+    labels = TABLE["body"].isin(TABLE["body"][:2])
+    fitted = made(text="body").fit(TABLE, labels)
+    assert fitted.predict(TABLE).dtype == bool
+
+
+def test_columns_of_labels_do_not_depend_on_their_package():
+    lists = [["news", queue] for queue in QUEUES]
+    table = pytest.importorskip("polars").DataFrame({"body": BODIES, "topics": lists})
+    fitted = made(text="body").fit(table, "topics")
+    assert fitted.classes_.tolist() == ["ham", "news", "spam"]
+    assert fitted.score(table, "topics") == made(text="body").fit(table, lists).score(table, lists)
+    for dtype in ("float64", "Float64", "Float32", "float[pyarrow]"):
+        numbers = TABLE.assign(queue=pd.Series([1, 2] * 40, dtype=dtype))
+        assert made(text="body").fit(numbers, "queue").classes_.dtype == np.int64
+
+
 def test_missing_labels_and_other_lengths():
     table = TABLE.assign(queue=[None, *QUEUES[1:]])
     with pytest.raises(ValueError, match=r"Row 0 of column 'queue'.*dropna\(subset=\['queue'\]\)"):

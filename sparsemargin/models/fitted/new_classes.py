@@ -48,7 +48,9 @@ def label_as(label: Any, classes: np.ndarray) -> Any:
     whole = classes.dtype.kind in "iu"
     if classes.dtype.kind == "b" or isnan(number) or (whole and number % 1):
         return None
-    return int(number) if whole else number
+    value = int(number) if whole else number
+    # Texts that are only equal as numbers, such as 01 and 1, are different labels.
+    return value if key_of(value) == key_of(label) else None
 
 
 def with_file_labels(classes: np.ndarray, labels: Iterable[Any]) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import inf
+from math import inf, isnan, nan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from sparsemargin._engine.first_order.prior import NaiveBayesPrior
 from sparsemargin._engine.fitting.epochs import FitResult
 from sparsemargin._engine.fitting.task import Positives, Task
+from sparsemargin.models.inputs.label_table import label_text, number_of, word_of
 from sparsemargin.models.inputs.multilabel_targets import TargetFormat
 from sparsemargin.models.inputs.rows import Rows
 
@@ -175,6 +176,20 @@ def refuse_no_rows(targets: Targets, steps: np.ndarray, weights: np.ndarray | No
             f"{beside}class_weight leave no row to learn from: every row has weight 0, or a class "
             "of weight 0. Give rows of two classes or more a weight above 0."
         )
+
+
+def weights_by_class(class_weight: Any, classes: np.ndarray) -> Any:
+    """Return `class_weight` with the classes that its names stand for, if they are labels of files.
+    Names of no class are kept."""
+    if not isinstance(class_weight, Mapping):
+        return class_weight
+    known = {word_of(label_text(each)): each for each in classes.tolist()}
+
+    def class_named(name: Any) -> Any:
+        number = nan if classes.dtype.kind == "U" else number_of(name)
+        return known.get(word_of(label_text(name)), name if isnan(number) else number)
+
+    return {class_named(name): weight for name, weight in class_weight.items()}
 
 
 def named_weights(weights: Mapping[Any, float], classes: np.ndarray) -> np.ndarray:
