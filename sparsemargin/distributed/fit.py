@@ -35,6 +35,7 @@ from sparsemargin.files.kinds import TextForm
 from sparsemargin.models import Algorithm, Learner, find_algorithm
 from sparsemargin.models.candidates import AROW, Candidate
 from sparsemargin.models.inputs.rows import intercept_scale
+from sparsemargin.models.inputs.training_set import weights_by_class
 from sparsemargin.models.selection import MOST_ROWS, DefaultAlgorithm
 from sparsemargin.readers.text_forms import DocumentForm, Missing
 from sparsemargin.streaming.options import WEIGHT_MEMORY
@@ -279,6 +280,8 @@ def learn_shards(shards: Any, y: Any, options: ShardOptions) -> Learner:
             schema = replace(schema, mixed=0)  # until the seed of the fit is known
         if learner is None or options.balanced:
             learner, schema = _selected_over(backend, options, schema, learner)
+        if files and isinstance(learner.class_weight, dict):
+            learner.class_weight = weights_by_class(learner.class_weight, schema.classes)
         if learner.intercept_scaling == "auto":
             p = learner.p_for(schema.n_columns)
             learner.intercept_scaling = intercept_scale(surveys[0].beginning, p)

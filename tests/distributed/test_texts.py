@@ -255,3 +255,15 @@ def test_too_many_classes_for_the_default_columns_name_the_remedy():
     features = HashingVectorizer(n_features=2**12)
     model = fit_distributed(shards, algo="arow", max_iter=1, features=features)
     assert len(model.classes_) == 20
+
+
+def test_class_weights_name_labels_as_files_write_them(tmp_path):
+    lines = "".join(f"{'1' if i % 3 else 'x'}\tword{i % 5} more{i % 7}\n" for i in range(60))
+    (tmp_path / "a.tsv").write_text(lines)
+    how = {"algo": "arow", "max_iter": 1, "random_state": 0}
+    shards = [str(tmp_path / "a.tsv")]
+    named = fit_distributed(shards, class_weight={1: 2}, **how)
+    as_text = fit_distributed(shards, class_weight={"1": 2}, **how)
+    assert np.array_equal(named.classifier_.coef_, as_text.classifier_.coef_)
+    plain = fit_distributed(shards, **how)
+    assert not np.array_equal(named.classifier_.coef_, plain.classifier_.coef_)
