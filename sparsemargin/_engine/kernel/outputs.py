@@ -90,7 +90,8 @@ def outputs(
     def by_tile(tile: Points, start: int) -> np.ndarray:
         products = kernel.products(points, tile)
         part = scaled[:, start : start + tile.n]
-        return part.astype(products.dtype, copy=False) @ products.T
+        with np.errstate(under="ignore"):  # products with distant rows are tiny
+            return part.astype(products.dtype, copy=False) @ products.T
 
     tiles = _parts(support, _TILE)
     calls = [partial(by_tile, tile, i * _TILE) for i, tile in enumerate(tiles)]
