@@ -3,6 +3,7 @@
 import copy
 import os
 import pickle
+import signal
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -28,6 +29,7 @@ from sparsemargin import (
 )
 from sparsemargin._engine.first_order import vector_blocks
 from sparsemargin._engine.first_order.vector_blocks import VectorBlocks
+from sparsemargin._engine.kernel.outputs import single_blas
 from sparsemargin.evaluation import margins
 from sparsemargin.kernels import RBF
 from sparsemargin.models.learner import Learner
@@ -214,6 +216,20 @@ def test_forked_process_does_not_wait_for_missing_threads(model, rows):
         assert os.waitpid(child, 0)[1] == 0
 
     during(model, lambda: model.decision_function(rows[0]), fork)
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_forked_process_does_not_wait_for_the_lock_of_a_kernel(rows):
+    model = ALMAClassifier(kernel=RBF(0.5), random_state=0).fit(*rows)
+    with single_blas().lock:  # as another thread may hold it
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)
+            try:
+                model.predict(rows[0])
+            finally:
+                os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_training_during_a_copy_is_rejected(model, rows):
