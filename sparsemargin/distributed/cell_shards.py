@@ -6,7 +6,6 @@ scikit-learn is imported with this module, so it is imported only for cells.
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -17,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_matrix, vstack
 
-from sparsemargin._engine.messages import warn_user
+from sparsemargin._engine.messages import collected_warnings, warn_user
 from sparsemargin.cells.genes import CellForm, columns_in, genes_of
 from sparsemargin.cells.labels import check_kinds, labels_of, warn_of_unassigned
 from sparsemargin.cells.learn import keep_outputs, mixing_seed
@@ -192,7 +191,6 @@ def _all_of(classes: list[np.ndarray]) -> np.ndarray:
 
 def _some_cells(shard: Shard, n_shards: int) -> tuple[csr_matrix, list[str], list[str]]:
     """Some normalized cells, their types, and warning messages."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with collected_warnings() as caught:
         X, types = shard.some_cells(n_shards)
-    return X, list(map(label_text, types)), [str(each.message) for each in caught]
+    return X, list(map(label_text, types)), [message for message, _ in caught]

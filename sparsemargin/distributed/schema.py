@@ -119,9 +119,9 @@ def schema_of_files(
         raise ValueError(f"No row has the label positive={positive!r}. There are: {known}.")
     lowest = min(survey.lowest for survey in surveys)
     drops = reading.drops_column_0(lowest)
-    n_columns = reading.n_columns
-    if n_columns is None:
-        n_columns = reading.columns_up_to(max(survey.highest for survey in surveys))
+    # Indices from 1 to `n_features` need one more column, as long as column 0 is not left out.
+    highest = max(survey.highest for survey in surveys)
+    n_columns = max(reading.n_columns or 0, reading.columns_up_to(highest))
     return Schema(
         n_columns, reading.n_features or n_columns - drops, _dtype(surveys), encoder.classes,
         "lists" if isinstance(encoder, MultilabelEncoder) else None, encoder,

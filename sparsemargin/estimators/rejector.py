@@ -161,13 +161,17 @@ class Rejector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def confidence(self, X: Any) -> np.ndarray:
         """Return the confidences, shape (n_samples,): the largest output of each row, or, for two
         classes, the absolute value of the output."""
-        return self._answers(X)[1]
+        check_is_fitted(self)
+        return _codes_and_confidence(self.estimator_, X)[1]
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the class of every row, or `unknown_` for a rejected row, shape (n_samples,)."""
-        codes, confidence = self._answers(X)
+        check_is_fitted(self)
+        # Another thread may fit the model meanwhile.
+        estimator, threshold = self.estimator_, self.threshold_
         answers = np.append(self.classes_, self.unknown_)
-        return answers[np.where(confidence < self.threshold_, len(self.classes_), codes)]
+        codes, confidence = _codes_and_confidence(estimator, X)
+        return answers[np.where(confidence < threshold, len(answers) - 1, codes)]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the accuracy. Rejected rows count as errors. `X` and `y` are as for `fit`."""
@@ -218,10 +222,6 @@ class Rejector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         made = cls(clone(inner), max_error=known.max_error, unknown=known.unknown)
         made.threshold_, made.share_ = known.threshold, known.share
         return made._take(inner)
-
-    def _answers(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        check_is_fitted(self)
-        return _codes_and_confidence(self.estimator_, X)
 
 
 def _codes_and_confidence(estimator: Any, X: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from functools import partial
 from math import sqrt
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from sparsemargin._engine.messages import collected_warnings
 from sparsemargin._engine.rows.csr import BadRow
 from sparsemargin._engine.rows.parts import rows_at
 from sparsemargin.models.candidates import AROW, SECOND_ORDER, Candidate, for_few_rows
@@ -96,8 +96,7 @@ def _predicted(
     weights = None if data.weights is None else data.weights[left]
     part = data._replace(rows=rows_at(data.rows, left), targets=codes, weights=weights)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with collected_warnings():
             learner.train(part)
             convert = partial(codes_of, learner.fitted)
             return np.concatenate(predicted(learner.fitted, rows_at(data.rows, rest), 1, convert))

@@ -7,7 +7,6 @@ scikit-learn.
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from contextlib import AbstractContextManager
 from copy import copy
@@ -27,6 +26,7 @@ from sparsemargin._engine.fitting.progressive import (
 )
 from sparsemargin._engine.fitting.protocol import Space
 from sparsemargin._engine.fitting.task import Positives, Task
+from sparsemargin._engine.messages import collected_warnings
 from sparsemargin._engine.rows.csr import BadRow
 from sparsemargin._engine.rows.parts import rows_at
 from sparsemargin.models.fitted.held_out import FEW_ROWS, held_out_outputs
@@ -353,8 +353,7 @@ class Learner(StreamChecks):
         similar._open(first, fitted.slice_seed, fitted.class_weight)
         similar.fitted.progress = None
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with collected_warnings():
                 similar._train(part, seed, 0)
         except (BadRow, ValueError):  # the steps for these rows are too large or too small
             return None

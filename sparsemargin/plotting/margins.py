@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
@@ -13,6 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from sparsemargin._engine.messages import collected_warnings, warn_user
 from sparsemargin.evaluation.weights import MarginDistribution, margin_distribution, margins
 from sparsemargin.models.pipelines import parts_of
 from sparsemargin.plotting.display import (
@@ -253,9 +253,12 @@ def _fitted_with_history(estimator: Any, X: Any, y: Any, n_passes: float | None)
         )
     tol = _SMALLEST_TOL if model.tol is None else model.tol
     model = clone(model).set_params(hypothesis="last", tol=tol, warm_start=False)
-    with warnings.catch_warnings():
-        if n_passes is not None:
-            model.set_params(max_iter=n_passes)
-            # With a given number of epochs, the margin need not have been reached.
-            warnings.simplefilter("ignore", ConvergenceWarning)
+    if n_passes is None:
         return model.fit(X, y)
+    with collected_warnings() as found:
+        model.set_params(max_iter=n_passes).fit(X, y)
+    for message, category in found:
+        # With a given number of epochs, the margin need not have been reached.
+        if category is not ConvergenceWarning:
+            warn_user(message, category)
+    return model

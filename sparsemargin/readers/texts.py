@@ -216,6 +216,8 @@ class DocumentCorpus(Corpus):
         self, table: LabelTable, max_index: int | None = None, base: int | None = None
     ) -> Generator[LabelledRows]:
         ids: dict[Any, int] = {}
+        if self.first_texts:
+            self.first_texts = []  # of an earlier scan that was not complete
         calls = (
             (source, partial(self._made, piece))
             for source in self.sources for piece in pieces(source, self.how)
@@ -291,6 +293,12 @@ class DocumentCorpus(Corpus):
 
     def name_columns(self) -> None:
         """Let the vectorizer store the words of the first texts. Return when it has."""
+        if self.first_texts == [] and self.rereadable:
+            # The rows come from a row cache, which does not store texts.
+            found = (piece for each in self.sources for piece in pieces(each, self.how))
+            with closing(found):
+                while self.first_texts is not None and (piece := next(found, None)):
+                    self._remember(piece().parsed.texts)
         if self._naming is not None:
             self._naming.result()
         if self.first_texts:

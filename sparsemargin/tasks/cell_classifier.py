@@ -257,13 +257,14 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
             If the cells have too few genes of the model, or their values can't be converted to the
             scale of the training cells.
         """
-        parts = list(self._predicted(X, how))
+        steps = self._fitted_steps()
+        parts = list(self._predicted(X, how, steps))
         if n_empty := sum(int((each.weights == 0).sum()) for each in parts):
             warn_user(
                 f"{n_empty:,} cells have no counts of the genes of the model, so that their types "
                 "have no basis. annotate leaves them unassigned."
             )
-        return self.classes_[np.concatenate([each.codes for each in parts])]
+        return steps[1].classes_[np.concatenate([each.codes for each in parts])]
 
     @available_if(has_probabilities)
     def predict_proba(self, X: Any, **how: Any) -> np.ndarray:
@@ -273,7 +274,8 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
         lack genes with more than 10 % of the variance of the training cells, and are equal for
         cells without counts, as in `annotate`.
         """
-        parts = [each.probabilities(self.classifier_) for each in self._predicted(X, how)]
+        steps = self._fitted_steps()
+        parts = [each.probabilities(steps[1]) for each in self._predicted(X, how, steps)]
         return np.concatenate(parts)
 
     def decision_function(self, X: Any, **how: Any) -> np.ndarray:
@@ -282,7 +284,8 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
         The arguments and errors are those of `predict`. The shape is (n_cells, n_classes), or
         (n_cells,) for two classes.
         """
-        outputs = np.concatenate([each.outputs for each in self._predicted(X, how)])
+        predicted = self._predicted(X, how, self._fitted_steps())
+        outputs = np.concatenate([each.outputs for each in predicted])
         return outputs[:, 0] if outputs.shape[1] == 1 else outputs
 
     def annotate(self, adata: Any, **how: Any) -> CellTypes | None:
@@ -401,22 +404,22 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
         given = {name: how.get(name, AS_MODEL) for name in ("layer", "var", "match")}
         return form_for(self, **given, values=how.get("normalize", "auto"))
 
-    def _predicted(self, X: Any, how: dict[str, Any]) -> Iterator[PredictedCells]:
-        """Predict cells and yield them block by block."""
-        check_is_fitted(self)
-        form, cells = self._form(how), X if is_cells(X) else cells_of_matrix(X, self.genes_)
+    def _predicted(self, X: Any, how: dict[str, Any], steps: Any) -> Iterator[PredictedCells]:
+        """Predict cells by the fitted steps, and yield them block by block."""
+        normalizer, genes = steps[0], steps[0].feature_names_in_
+        form, cells = self._form(how), X if is_cells(X) else cells_of_matrix(X, genes)
         with form.open(cells) as opened:
-            yield from predicted_cells(self.classifier_, self.normalizer_, opened, form)
+            yield from predicted_cells(steps[1], normalizer, opened, form)
 
     def _evaluation(self, X: Any, y: Any, how: dict[str, Any]) -> ClassEvaluation:
         """Return the evaluation of the model on labelled cells."""
-        check_is_fitted(self)
+        normalizer, classifier = self._fitted_steps()
         form = self._form(how)
-        cells, _, label, argument = self._labelled(X, y, form, self.genes_)
+        cells, _, label, argument = self._labelled(X, y, form, normalizer.feature_names_in_)
         positive = (self.params or {}).get("positive")
         with form.open(cells) as opened:
-            corpus = corpus_for(opened, self.normalizer_, form, label, argument)
-            done = ClassEvaluation(self.classifier_, lambda _: corpus, positive=positive)
+            corpus = corpus_for(opened, normalizer, form, label, argument)
+            done = ClassEvaluation(classifier, lambda _: corpus, positive=positive)
             done.run(done.predictor.blocks())
         return done
 

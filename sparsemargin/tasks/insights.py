@@ -51,11 +51,8 @@ class TextInsights:
     """The methods of `TextClassifier` that show what it has learned."""
 
     pipeline_: Any
-    vectorizer_: Any
-    classifier_: Any
     texts_of: Any
-    predict: Any
-    decision_function: Any
+    _fitted_steps: Any
 
     def explain(self, text: Any, *, labels: Any = None) -> list[Explanation]:
         """Compute the contribution of each term of a text to the output of its predicted class.
@@ -73,12 +70,13 @@ class TextInsights:
             DataFrame, and notebooks show the text with its words marked.
         """
         check_is_fitted(self)
+        pipeline = self.pipeline_  # another thread may replace it
         texts = [text] if isinstance(text, str) else self.texts_of(text, "text")
         if len(texts) != 1:
             raise ValueError(f"text must be a single text, got {len(texts)}. Pass one of them.")
-        hashed = hasattr(self.vectorizer_, "names_in")
-        names = self.vectorizer_.names_in(texts) if hashed else None
-        found = explain_row(self.pipeline_, texts[0], labels=labels, feature_names=names)
+        vectorizer = pipeline.steps[0][1]
+        names = vectorizer.names_in(texts) if hasattr(vectorizer, "names_in") else None
+        found = explain_row(pipeline, texts[0], labels=labels, feature_names=names)
         return [each._replace(text=texts[0]) for each in found]
 
     def top_features(self, top: int = 10) -> dict[Any, list[tuple[str, float]]]:
@@ -109,22 +107,22 @@ class TextInsights:
         ValueError
             If y does not have one class for each text, or the model predicts several labels.
         """
-        check_is_fitted(self)
+        vectorizer, classifier = self._fitted_steps()
         n = check_count("n", n, 0, sys.maxsize)
         labels = check_labels(labels_in(X, y))
         texts = self.texts_of(X)
         check_lengths(texts, y=labels)
-        if labels.ndim != 1 or self.classifier_.fitted.many:
+        if labels.ndim != 1 or classifier.fitted.many:
             raise ValueError("Only models with one class for each text have such errors.")
         if not len(texts):
             return []
-        unique_labels(self.classifier_.classes_, labels)  # an error if they are of another type
-        predicted = self.predict(texts)
+        unique_labels(classifier.classes_, labels)  # an error if they are of another type
+        rows = vectorizer.transform(texts)
+        predicted = classifier.predict(rows)
         wrong = np.flatnonzero(predicted != labels)
         if not len(wrong):
             return []
-        chosen = [texts[i] for i in wrong]
-        outputs = getattr(self, "predict_proba", self.decision_function)(chosen)
+        outputs = getattr(classifier, "predict_proba", classifier.decision_function)(rows[wrong])
         confidence = np.abs(outputs) if outputs.ndim == 1 else outputs.max(axis=1)
         order = np.argsort(-confidence, kind="stable")[:n]
         at = wrong[order]
@@ -144,8 +142,8 @@ class TextInsights:
         ndarray of shape (n_samples,), float64
             From 0 to 1; 0 for a text without words.
         """
-        check_is_fitted(self)
-        return unknown_shares(self.vectorizer_, self.classifier_, self.texts_of(X))
+        vectorizer, classifier = self._fitted_steps()
+        return unknown_shares(vectorizer, classifier, self.texts_of(X))
 
 
 def name_columns(vectorizer: Any, texts: list[str]) -> None:

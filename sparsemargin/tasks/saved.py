@@ -73,6 +73,12 @@ class SavedEstimator(BaseEstimator):
         self.pipeline_ = Pipeline([(self._first, first), ("classifier", classifier)])
         return self
 
+    def _fitted_steps(self) -> list[Any]:
+        """Return the two fitted steps. They belong together, even if another thread fits the model
+        meanwhile."""
+        check_is_fitted(self)
+        return [step for _, step in self.pipeline_.steps]
+
     def _values_for_file(self) -> dict[str, Any]:
         """Return the values that a model file holds beside the pipeline: the parameters."""
         values = self.get_params(deep=False)

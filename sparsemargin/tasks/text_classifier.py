@@ -308,31 +308,31 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the outputs for each text. See `AROWClassifier.decision_function`."""
-        rows = self._rows(X)
-        return self.classifier_.decision_function(rows)
+        rows, classifier = self._rows(X)
+        return classifier.decision_function(rows)
 
     @available_if(has_probabilities)
     def predict_proba(self, X: Any) -> np.ndarray:
         """Predict the probabilities of the classes, shape (n_samples, n_classes)."""
-        rows = self._rows(X)
-        return self.classifier_.predict_proba(rows)
+        rows, classifier = self._rows(X)
+        return classifier.predict_proba(rows)
 
     @available_if(has_probabilities)
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Return the logarithms of the probabilities, shape (n_samples, n_classes)."""
-        rows = self._rows(X)
-        return self.classifier_.predict_log_proba(rows)
+        rows, classifier = self._rows(X)
+        return classifier.predict_log_proba(rows)
 
     def predict_labels(self, X: Any, *, threshold: Any = None, top_k: int | None = None) -> Any:
         """Predict labels with a threshold, or the `top_k` most likely classes. See
         `AROWClassifier.predict_labels`."""
-        rows = self._rows(X)
-        return self.classifier_.predict_labels(rows, threshold=threshold, top_k=top_k)
+        rows, classifier = self._rows(X)
+        return classifier.predict_labels(rows, threshold=threshold, top_k=top_k)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy. `y` may name a column of the table, as in `fit`."""
-        rows = self._rows(X)
-        return self.classifier_.score(rows, self.labels_of(X, y), sample_weight)
+        rows, classifier = self._rows(X)
+        return classifier.score(rows, self.labels_of(X, y), sample_weight)
 
     def labels_of(self, X: Any, y: Any) -> Any:
         """Return the labels: those of a column of the table if `y` is its name, otherwise `y`."""
@@ -381,9 +381,9 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
         """Return the texts of `X` for a prediction. Errors name the argument."""
         return texts_in(X, self.text, self.missing, argument=argument)[0]
 
-    def _rows(self, X: Any) -> Any:
-        check_is_fitted(self)
-        return self.vectorizer_.transform(self.texts_of(X))
+    def _rows(self, X: Any) -> tuple[Any, Any]:
+        vectorizer, classifier = self._fitted_steps()
+        return vectorizer.transform(self.texts_of(X)), classifier
 
     def _take_new_classes(self, y: Any, classes: Any) -> Any:
         """Add the classes that the model does not know yet. Return the argument `classes` for

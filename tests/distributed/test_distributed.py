@@ -181,6 +181,16 @@ def test_one_file_is_bitwise_equal_to_fit_svmlight(name, tmp_path):
     assert_same(fit_distributed([path + ".smcache"], **how), serial)
 
 
+@pytest.mark.parametrize("algo", ["arow", None])
+def test_indices_from_one_to_n_features_are_used(algo, tmp_path):
+    X, y = make_data(n_classes=3)
+    path = write(tmp_path / "all.svm", X, y)
+    free = fit_distributed([path], algo=algo, random_state=0)
+    fixed = fit_distributed([path], algo=algo, random_state=0, n_features=X.shape[1])
+    assert fixed.coef_[:, -1].any()
+    np.testing.assert_allclose(fixed.coef_, free.coef_, rtol=1e-9)
+
+
 def test_files_equal_pairs_of_arrays(tmp_path):
     """Some shards lack classes, so that each file numbers its labels differently."""
     X, y = make_data(n_classes=3)

@@ -3,7 +3,9 @@
 import copy
 import os
 import pickle
+import signal
 import threading
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -17,15 +19,21 @@ from papers.hypotheses import hypothesis_errors
 from problems.models import HYPOTHESES, JOINT, MODELS, VECTORS, fit, hypothesis_of, make_problem
 from sparsemargin import (
     ALMAClassifier,
+    CellClassifier,
     HigherOrderPerceptron,
     PNormPerceptron,
     SecondOrderPerceptron,
+    TextClassifier,
+    fit_csr,
     save_model,
 )
 from sparsemargin._engine.first_order import vector_blocks
 from sparsemargin._engine.first_order.vector_blocks import VectorBlocks
+from sparsemargin._engine.kernel.outputs import single_blas
 from sparsemargin.evaluation import margins
 from sparsemargin.kernels import RBF
+from sparsemargin.models.learner import Learner
+from sparsemargin.tasks import cell_classifier, text_classifier
 
 N_THREADS = 6
 
@@ -210,6 +218,20 @@ def test_forked_process_does_not_wait_for_missing_threads(model, rows):
     during(model, lambda: model.decision_function(rows[0]), fork)
 
 
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_forked_process_does_not_wait_for_the_lock_of_a_kernel(rows):
+    model = ALMAClassifier(kernel=RBF(0.5), random_state=0).fit(*rows)
+    with single_blas().lock:  # as another thread may hold it
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)
+            try:
+                model.predict(rows[0])
+            finally:
+                os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+
+
 def test_training_during_a_copy_is_rejected(model, rows):
     X, y = rows
     fits = lambda: model.fit(X, y), lambda: model.partial_fit(X, y)
@@ -219,3 +241,61 @@ def test_training_during_a_copy_is_rejected(model, rows):
     assert_array_equal(copied.decision_function(X), model.decision_function(X))
     copied.partial_fit(X, y)
     assert copied.n_corrections_ > model.n_corrections_
+
+
+def test_fits_leave_the_warning_filters_of_other_threads_alone(monkeypatch):
+    """The filters belong to the process. Two fits that changed them at once could leave all
+    warnings off."""
+    seen, train = [], Learner._train
+    monkeypatch.setattr(
+        Learner, "_train", lambda *given: seen.append(list(warnings.filters)) or train(*given)
+    )
+    X, y = make_problem(60, n_classes=3)
+    fit_csr(X, y, random_state=0).predict_proba(X)
+    fit_csr(X, y, "arow", max_iter=2, random_state=0).predict_proba(X)
+    assert len(seen) > 5
+    assert all(each == warnings.filters for each in seen)
+
+
+def refitting(function, again):
+    """Return `function`, which also fits the model again during the first call, as another thread
+    might."""
+    waiting = [again]
+
+    def called(*args, **kwargs):
+        found = function(*args, **kwargs)
+        found = list(found) if hasattr(found, "send") else found
+        if waiting:
+            waiting.pop()()
+        return found
+
+    return called
+
+
+ASKED = "predict", "predict_proba", "decision_function"
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_cells_are_predicted_by_one_model_during_a_fit(asked, monkeypatch):
+    X = np.random.RandomState(0).poisson(1 + 9 * np.eye(4)[np.arange(120) % 4])
+    model = CellClassifier(random_state=0).fit(X, np.arange(120) % 4)
+    expected = getattr(model, asked)(X)
+    again = partial(model.fit, X[::-1], np.arange(120) % 4 + 5)
+    hooked = refitting(cell_classifier.predicted_cells, again)
+    monkeypatch.setattr(cell_classifier, "predicted_cells", hooked)
+    assert_array_equal(getattr(model, asked)(X), expected)
+    assert model.classes_.tolist() == [5, 6, 7, 8]
+
+
+@pytest.mark.parametrize("asked", [*ASKED, "explain", "most_confident_errors", "unknown_share"])
+def test_texts_are_predicted_by_one_model_during_a_fit(asked, monkeypatch):
+    texts, y = ["red apple", "green pear", "blue car", "grey bus"] * 10, [0, 0, 1, 1] * 10
+    model = TextClassifier(features="words", random_state=0).fit(texts, y)
+    given = {"explain": [texts[:1]], "most_confident_errors": [texts, y[::-1]]}.get(asked, [texts])
+    expected = getattr(model, asked)(*given)
+    again = partial(model.fit, ["one", "two", "three"] * 10, [5, 6, 7] * 10)
+    hooked = refitting(text_classifier.texts_in, again)
+    monkeypatch.setattr(text_classifier, "texts_in", hooked)
+    found = getattr(model, asked)(*given)
+    assert str(found) == str(expected)
+    assert model.classes_.tolist() == [5, 6, 7]

@@ -2,13 +2,18 @@
 
 import copy
 import pickle
+from functools import partial
 
+import numpy as np
 import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_array_equal
 
 from problems.models import assert_same, fit, make_problem
-from sparsemargin import ALMAClassifier, CRAMMAClassifier, SecondOrderPerceptron
+from sparsemargin import ALMAClassifier, AROWClassifier, CRAMMAClassifier, SecondOrderPerceptron
 from sparsemargin._engine.fitting.protocol import Loop, NumberedRows, Space, SpanLoop
 from sparsemargin._engine.matrix.spaces import FeatureSpaces
+from sparsemargin.kernels import RBF
 from sparsemargin.models import LEARNERS
 from sparsemargin.models.fitted.restored import restored_state
 
@@ -50,3 +55,16 @@ def test_incomplete_spaces_cannot_be_instantiated():
 
     with pytest.raises(TypeError, match="norms"):
         Halved([])
+
+
+@pytest.mark.parametrize(
+    ("make", "asked"),
+    [(AROWClassifier, "predict_proba"), (partial(ALMAClassifier, kernel=RBF(500.0)), "predict")],
+)
+def test_predictions_raise_nothing_if_numpy_raises_all_errors(make, asked):
+    random = np.random.RandomState(0)
+    X, y = sp.random(300, 20, 0.3, format="csr", random_state=random), np.arange(300) % 2
+    expected = getattr(make(max_iter=2, random_state=0).fit(X, y), asked)(1e6 * X)
+    with np.errstate(all="raise"):
+        found = getattr(make(max_iter=2, random_state=0).fit(X, y), asked)(1e6 * X)
+    assert_array_equal(found, expected)

@@ -1,7 +1,5 @@
 """Outputs for rows that are held out of models like the fitted one, and their state."""
 
-import warnings
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -9,6 +7,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from sparsemargin import AROWClassifier, PNormPerceptron, SecondOrderPerceptron
 from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
+from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.rows.parts import part_of
 from sparsemargin.datasets import make_zipf_text
 from sparsemargin.models import Learner
@@ -141,7 +140,7 @@ def test_held_out_models_print_and_warn_nothing(text, monkeypatch):
 
     def warns(learner, task):
         n_begun.append(task)
-        warnings.warn("a fit begins", UserWarning, stacklevel=1)
+        warn_user("a fit begins")
         return begin(learner, task)
 
     monkeypatch.setattr(AROWClassifier, "_begin", warns)

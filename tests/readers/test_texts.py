@@ -775,3 +775,31 @@ def test_random_bytes_are_learned_or_reported(tmp_path, form):
             fit_text(path, format=form, features=words(), **SETTINGS)
         except ValueError as error:
             assert str(error).startswith(str(path)), error  # noqa: PT017
+
+
+@pytest.mark.filterwarnings("ignore::sparsemargin.streaming.report.Interruption")
+def test_columns_have_equal_names_in_resumed_and_cached_runs(tmp_path, monkeypatch):
+    """A resumed run reads the first texts twice: to select the classifier, and to train it. A run
+    with a row cache reads none."""
+    texts = [f"{text} only{i}" for i, text in enumerate(TEXTS)]
+    monkeypatch.setattr("sparsemargin.files.sources.BLOCK_BYTES", 200)
+    monkeypatch.setattr("sparsemargin.streaming.stream.MOST_ROWS", 10)
+    monkeypatch.setattr("sparsemargin.readers.texts.ENOUGH_CHARACTERS", len("".join(texts)) // 2)
+    path, checkpoint, told = tmp_path / "texts.tsv", tmp_path / "checkpoint", []
+    tsv(path, texts, LABELS)
+
+    def names(report=None, **how):
+        vectorizer = words()
+        learn_documents(path, vectorizer, DocumentForm(), random_state=0, report=report, **how)
+        return vectorizer.terms_
+
+    def interrupt(moment):
+        told.append(moment)
+        if len(told) == 9:
+            raise KeyboardInterrupt
+
+    expected = names()
+    names(interrupt, checkpoint=checkpoint)
+    assert names(checkpoint=checkpoint, resume=True) == expected
+    for _ in range(2):
+        assert names(cache=tmp_path / "cache") == expected

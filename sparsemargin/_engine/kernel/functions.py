@@ -273,7 +273,8 @@ class RBFKernel(Kernel):
         out -= a.squares[:, np.newaxis].astype(out.dtype)
         out -= b.squares.astype(out.dtype)
         np.minimum(out, 0.0, out=out)
-        np.exp(out, out=out)
+        with np.errstate(under="ignore"):  # K of distant rows is 0
+            np.exp(out, out=out)
         if self.degree:
             out += 1.0
             out *= 0.5

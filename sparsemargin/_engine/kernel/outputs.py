@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
 from collections.abc import Iterator
 from functools import partial
@@ -59,8 +60,14 @@ class _SingleBLAS:
             if hasattr(library, "clear_controlling_thread"):
                 library.clear_controlling_thread(force=True)
 
+    def unlock(self) -> None:
+        """Replace the lock after a fork, because the thread that holds it does not exist there."""
+        self.lock = Lock()
+
 
 _single_blas = _SingleBLAS()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_single_blas.unlock)
 
 
 def single_blas() -> _SingleBLAS:
@@ -90,7 +97,8 @@ def outputs(
     def by_tile(tile: Points, start: int) -> np.ndarray:
         products = kernel.products(points, tile)
         part = scaled[:, start : start + tile.n]
-        return part.astype(products.dtype, copy=False) @ products.T
+        with np.errstate(under="ignore"):  # products with distant rows are tiny
+            return part.astype(products.dtype, copy=False) @ products.T
 
     tiles = _parts(support, _TILE)
     calls = [partial(by_tile, tile, i * _TILE) for i, tile in enumerate(tiles)]

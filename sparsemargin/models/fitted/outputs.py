@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import partial
+from math import ulp
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,9 @@ ROWS_SAMPLED, LEAST_WRONG, MOST_LABELS_CHECKED = 100, 5, 100
 # Least relative gap between the probabilities of the predicted class and of any other class, so
 # that `predict` and `predict_proba` agree, and the least probability.
 _TRACE, _NONE = 1e-5, 1e-300
+
+# numpy's nextafter would underflow, which is an error under np.errstate(all="raise").
+_LEAST_POSITIVE = ulp(0.0)
 
 # Minimum number of answered rows for an estimate of the share of wrong answers.
 _LEAST_ANSWERED = 10
@@ -96,7 +100,7 @@ def codes_of(fitted: Fitted, outputs: np.ndarray) -> np.ndarray:
     most frequent class with this output is predicted.
     """
     if outputs.shape[1] == 1:
-        least = 0.0 if fitted.at_zero[1] else np.nextafter(0.0, 1.0)
+        least = 0.0 if fitted.at_zero[1] else _LEAST_POSITIVE
         return (outputs[:, 0] >= least).astype(np.intp)
     codes = outputs.argmax(axis=1)
     tied = np.flatnonzero(outputs[np.arange(len(codes)), codes] == 0)
@@ -112,7 +116,8 @@ def probabilities_of(fitted: Fitted, outputs: np.ndarray) -> np.ndarray:
     If rows have one class each, no class is more likely than the predicted one. Larger
     probabilities are reduced to slightly less than that of the predicted class.
     """
-    result = fitted.probabilities(outputs)
+    with np.errstate(under="ignore"):  # exp of large outputs is 0
+        result = fitted.probabilities(outputs)
     if fitted.many:
         return result
     result = np.maximum(result, _NONE)
@@ -198,7 +203,7 @@ def choice_of(fitted: Fitted, threshold: Any = None, top_k: Any = None) -> Choic
     if isinstance(threshold, str) and threshold == "f1":
         threshold = fitted.f1_thresholds()
     if threshold is None and top_k is None:
-        threshold = np.where(fitted.at_zero, 0.0, np.nextafter(0.0, 1.0))
+        threshold = np.where(fitted.at_zero, 0.0, _LEAST_POSITIVE)
     return Choice(fitted.space.n_vectors, threshold, top_k)
 
 
