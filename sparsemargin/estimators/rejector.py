@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
@@ -77,6 +77,9 @@ class Rejector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     >>> bool((answers != y[5000:])[answered].mean() < 0.04)
     True
     """
+
+    # Metadata routing of scikit-learn would otherwise drop the weights: `fit` does not name them.
+    __metadata_request__fit: ClassVar = {"sample_weight": None}
 
     def __init__(self, estimator: Any, *, max_error: float = 0.05, unknown: Any = None) -> None:
         self.estimator = estimator
