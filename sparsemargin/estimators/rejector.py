@@ -109,7 +109,8 @@ class Rejector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             If a parameter is invalid, or there are fewer than 30 rows, or the classifier is not
             frozen and has no `predict_proba`.
         TypeError
-            If the estimator is frozen, and there are `fit_params` other than `sample_weight`.
+            If the estimator is not a classifier of this library, or is frozen and there are
+            `fit_params` other than `sample_weight`.
 
         Warns
         -----
@@ -240,4 +241,10 @@ def _thawed(estimator: Any) -> Any:
 
 def _model_of(estimator: Any) -> Any:
     """Return the classifier in a fitted estimator, pipeline or FrozenEstimator."""
-    return parts_of(_thawed(estimator))[1]
+    model = parts_of(_thawed(estimator))[1]
+    if not isinstance(model, Learner):
+        raise TypeError(
+            f"{model!r} is no classifier of sparsemargin. Pass one of these, or a pipeline that "
+            "ends in one."
+        )
+    return model
