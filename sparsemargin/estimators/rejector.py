@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
@@ -78,6 +78,9 @@ class Rejector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     True
     """
 
+    # Metadata routing of scikit-learn would otherwise drop the weights: `fit` does not name them.
+    __metadata_request__fit: ClassVar = {"sample_weight": None}
+
     def __init__(self, estimator: Any, *, max_error: float = 0.05, unknown: Any = None) -> None:
         self.estimator = estimator
         self.max_error = max_error
@@ -106,7 +109,8 @@ class Rejector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             If a parameter is invalid, or there are fewer than 30 rows, or the classifier is not
             frozen and has no `predict_proba`.
         TypeError
-            If the estimator is frozen, and there are `fit_params` other than `sample_weight`.
+            If the estimator is not a classifier of this library, or is frozen and there are
+            `fit_params` other than `sample_weight`.
 
         Warns
         -----
@@ -237,4 +241,10 @@ def _thawed(estimator: Any) -> Any:
 
 def _model_of(estimator: Any) -> Any:
     """Return the classifier in a fitted estimator, pipeline or FrozenEstimator."""
-    return parts_of(_thawed(estimator))[1]
+    model = parts_of(_thawed(estimator))[1]
+    if not isinstance(model, Learner):
+        raise TypeError(
+            f"{model!r} is no classifier of sparsemargin. Pass one of these, or a pipeline that "
+            "ends in one."
+        )
+    return model

@@ -39,8 +39,9 @@ def to_sklearn(model: Any, *, probabilities: bool = True) -> Any:
     - More classes: a `LogisticRegression` whose `coef_` and `intercept_` are the model's times a
       number, so that the probabilities are the softmax of the outputs times this number. The
       model's own probabilities mostly have this form, and agree up to rounding. If they also use
-      sigmoids of the outputs (see `predict_proba`), mostly after few rows, the number is fitted
-      anew to the same held-out outputs. The probabilities then differ, with a similar log loss.
+      sigmoids of the outputs (see `predict_proba`), after few rows or if a class lies between
+      others, the number is fitted anew to the same held-out outputs. The probabilities then differ,
+      and their log loss may be more than twice as high.
 
     Without probabilities, the result is an `SGDClassifier` with the model's `coef_` and
     `intercept_`, whose outputs agree up to rounding.

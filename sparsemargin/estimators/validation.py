@@ -164,7 +164,8 @@ def _check_lists(X: Any) -> None:
 
 
 def refuse_other_data(X: Any) -> None:
-    """Raise a ValueError with a remedy if X is text, a sequence of texts or dicts, or an AnnData.
+    """Raise a ValueError with a remedy if X is text, a sequence of texts or dicts, an AnnData, or
+    has masked values.
 
     scikit-learn would only say that texts are not numbers. numpy would take minutes to convert an
     AnnData.
@@ -175,6 +176,13 @@ def refuse_other_data(X: Any) -> None:
             f"X is an {type(X).__name__}, which holds more than a matrix. Pass adata.X, or one of "
             "adata.layers, and the labels as y=adata.obs[name]."
         )
+    if isinstance(X, np.ma.MaskedArray):
+        for place in np.argwhere(np.ma.getmaskarray(X))[:1].tolist():
+            raise ValueError(
+                f"X{place} is masked: this value is missing. Leave masked rows out of X and y: "
+                "keep = ~numpy.ma.getmaskarray(X).any(axis=1), then X[keep] and "
+                "numpy.asarray(y)[keep]. Or impute the values."
+            )
     texts = [X] if isinstance(X, str | bytes) else X
     if issparse(X):
         return
@@ -241,6 +249,11 @@ def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
     """Return finite, nonnegative weights as float64 of shape (n_rows,); None if there are none."""
     if sample_weight is None:
         return None
+    if np.ma.is_masked(sample_weight):
+        raise ValueError(
+            "sample_weight has masked entries. To leave these rows out, pass "
+            "sample_weight.filled(0)."
+        )
     try:
         weights = np.ascontiguousarray(sample_weight, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from math import sqrt
+from math import inf, sqrt
 from typing import Any
 
 import numpy as np
@@ -39,8 +39,7 @@ def best_of_few(
     the default is sufficient, else the default. Rows are dense, checked, and of weight above 0."""
     # Classes without rows count as one row, to avoid a division by zero in their weights.
     counts = np.maximum(1, rows_by_class(codes, len(classes))[1])
-    share = weights_of_rows(params, codes, classes, counts)
-    share = share * (1.0 if weights is None else weights)
+    share = weights_of_rows(params, codes, classes, counts, weights)
     if params.get("class_weight") == "balanced":
         # A class may have no rows in a fold, so the weights are computed from all rows.
         of_classes = dict(zip(classes.tolist(), (1.0 / counts).tolist(), strict=True))
@@ -112,11 +111,22 @@ def lead(wrong_before: np.ndarray, wrong: np.ndarray, share: np.ndarray) -> floa
 
 
 def weights_of_rows(
-    params: Mapping[str, Any], codes: np.ndarray, classes: np.ndarray, counts: np.ndarray
-) -> Any:
-    """Return the weight of each row's class, shape (n_rows,), or 1.0 without class weights.
-    `counts` are the rows of each class."""
+    params: Mapping[str, Any], codes: np.ndarray, classes: np.ndarray, counts: np.ndarray,
+    weights: np.ndarray | None,
+) -> np.ndarray:  # fmt: skip
+    """Return the weight of each row, times that of its class, shape (n_rows,). Both are divided by
+    the largest one, so that their sums and squares do not overflow. `counts` are the rows of each
+    class."""
     weight = params.get("class_weight")
+    of_classes = np.ones(len(classes)) if weight is None else 1.0 / counts
     if isinstance(weight, Mapping):
-        return named_weights(weight, classes)[codes]
-    return 1.0 if weight is None else 1.0 / counts[codes]
+        of_classes = named_weights(weight, classes)
+    of_rows = np.ones(len(codes)) if weights is None else weights
+    result: np.ndarray = _relative(of_rows) * _relative(of_classes)[codes]
+    return result
+
+
+def _relative(weights: np.ndarray) -> np.ndarray:
+    """Divide weights by the largest one, unless it is 0 or not finite."""
+    largest = float(weights.max(initial=0.0))
+    return weights / largest if 0.0 < largest < inf else weights

@@ -202,8 +202,8 @@ class _Sample:
         self.counts = np.maximum(1, rows_by_class(targets, len(classes)))
         self.codes = targets[self.order]
         self.weights = None if weights is None else weights[self.order]
-        share = np.arange(len(self.order)) * (1.0 if self.weights is None else self.weights)
-        self.share = share * weights_of_rows(params, self.codes, classes, self.counts[1])
+        share = weights_of_rows(params, self.codes, classes, self.counts[1], self.weights)
+        self.share = share * np.arange(len(self.order))
         quiet = {"max_iter": 1, "n_jobs": None, "verbose": 0, "random_state": 0}
         self.max_iter, self.params = params.get("max_iter"), {**params, **quiet}
 

@@ -30,7 +30,7 @@ def read_sequences(path: File) -> Iterator[tuple[str, bytes]]:
     name : str
         The rest of the line after ``>`` or ``@``. A name that is not UTF-8 is read as Latin-1.
     sequence : bytes
-        The sequence without line ends.
+        The sequence without line ends and, in FASTA, without blanks between groups of letters.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def _fasta(file: str, lines: Iterator[bytes], first: bytes) -> Iterator[tuple[st
                 f"{file}: lines of the record {_name_of(name)!r} end in \\r, unlike those before. "
                 "Give all lines the same end."
             )
-        return _name_of(name), sequence
+        return _name_of(name), sequence.translate(None, b" \t")
 
     name, parts = first, list[bytes]()
     for line in lines:

@@ -39,7 +39,9 @@ class Vocabulary:
             if (number := lexicon.add(str(term), as_words)) is not None
         }
         vocabulary = cls(lexicon, np.full(len(terms), -1, np.int32), as_words)
-        vocabulary.numbers[list(columns.values())] = list(columns)
+        # Columns may be floats, which scikit-learn accepts.
+        places = np.array(list(columns.values()), dtype=np.intp)
+        vocabulary.numbers[places] = list(columns)
         return vocabulary
 
     def saved(self) -> dict[str, np.ndarray]:

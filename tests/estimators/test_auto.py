@@ -164,6 +164,17 @@ def test_selection_uses_sample_and_class_weights():
         assert type(fit_csr(both, y, sample_weight=np.where(counts, 1.0, 1e-6))) is kind
 
 
+@pytest.mark.parametrize("size", [1e-300, 1e160])
+@pytest.mark.parametrize("problem", [WINE, CANCER])
+def test_only_the_ratios_of_weights_have_an_effect_on_the_selection(problem, size):
+    X, y = problem
+    expected = repr(fit_csr(X, y, random_state=0))
+    assert "standardize=True" in expected
+    assert repr(fit_csr(X, y, sample_weight=np.full(len(y), size), random_state=0)) == expected
+    model = AutoClassifier(random_state=0, class_weight=dict.fromkeys(range(3), size))
+    assert model.fit(X, y).best_estimator_.get_params()["standardize"]
+
+
 @pytest.mark.parametrize("problem", [TEXT, DIGITS])
 def test_first_partial_fit_call_selects_the_classifier(problem):
     X, y = problem

@@ -16,9 +16,11 @@ from problems.csr import csr_of, shuffled_rows
 from problems.models import assert_same
 from sparsemargin import (
     ALMAClassifier,
+    AROWClassifier,
     HigherOrderPerceptron,
     PNormPerceptron,
     SecondOrderPerceptron,
+    fit_csr,
 )
 
 N_ROWS, N_FEATURES = 30, 8
@@ -346,3 +348,21 @@ def test_integers_beyond_float_range_are_rejected(name):
 def test_non_numeric_weights_are_reported(weights):
     with pytest.raises(ValueError, match=r"sample_weight is no array of numbers.*class_weight"):
         PNormPerceptron().fit(np.eye(2), [0, 1], sample_weight=weights)
+
+
+def test_masked_values_and_weights_are_rejected_with_a_remedy():
+    X = np.random.RandomState(0).randn(60, 5)
+    y = (X[:, 0] > 0).tolist()
+    masked = np.ma.masked_array(X, mask=X > 1.5)
+    model = AROWClassifier(random_state=0).fit(X, y)
+    for call in partial(fit_csr, masked, y), partial(model.predict, masked):
+        with pytest.raises(ValueError, match=r"X\[0, 0\] is masked: .* then X\[keep\] and"):
+            call()
+    keep = ~np.ma.getmaskarray(masked).any(axis=1)
+    assert fit_csr(masked[keep], np.asarray(y)[keep]).n_features_in_ == 5
+    weights = np.ma.masked_array(np.ones(60), mask=X[:, 1] > 1)
+    with pytest.raises(ValueError, match=r"sample_weight has masked .*sample_weight\.filled\(0\)"):
+        fit_csr(X, y, sample_weight=weights)
+    fitted = AROWClassifier(random_state=0).fit(X, y, weights.filled(0))
+    expected = AROWClassifier(random_state=0).fit(X, y, ~weights.mask)
+    assert_array_equal(fitted.coef_, expected.coef_)

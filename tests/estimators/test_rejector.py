@@ -2,10 +2,13 @@
 
 import numpy as np
 import pytest
+from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
+from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import get_scorer
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
 from problems.models import make_problem
@@ -167,3 +170,34 @@ def test_cells_of_a_rejector_have_labels_in_a_column():
     assert {model.score(cells, y) for y in (None, "cell_type", types, table)} == {expected}
     with pytest.raises(ValueError, match="1 of 300 cells are not in the table"):
         model.score(cells, {name: kind for name, kind in table.items() if name != "cell0"})
+
+
+def test_metadata_routing_passes_the_weights_to_fit():
+    model = Rejector(AROWClassifier(random_state=0), max_error=0.3)
+    weights = np.where(Y == 0, 10.0, 1.0)
+    expected = cross_val_score(model, X, Y, params={"sample_weight": weights}, error_score="raise")
+    with config_context(enable_metadata_routing=True):
+        model.set_score_request(sample_weight=False)
+        with pytest.raises(UnsetMetadataPassedError, match=r"set_fit_request"):
+            cross_val_score(model, X, Y, params={"sample_weight": weights})
+        model.set_fit_request(sample_weight=True)
+        found = cross_val_score(model, X, Y, params={"sample_weight": weights})
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(("labels", "unknown"), [
+    (Y, np.nan), (Y, -1.5), (Y * 1.0, np.inf), (Y.astype(np.uint64) + 2**63 + 1, None),
+    (Y + 2**60 + 1, 0.0),
+])  # fmt: skip
+def test_label_of_rejected_rows_is_a_whole_number_of_the_type_of_the_classes(labels, unknown):
+    model = Rejector(AROWClassifier(random_state=0), max_error=0.3, unknown=unknown)
+    with pytest.raises(ValueError, match=r"^unknown=.* not whole numbers that one type can hold"):
+        model.fit(X, labels)
+
+
+def test_wrong_estimators_and_shares_are_reported():
+    with pytest.raises(TypeError, match=r"^LogisticRegression\(\) is no classifier of"):
+        Rejector(LogisticRegression()).fit(X, Y)
+    for share in None, "0.1", np.nan:
+        with pytest.raises(ValueError, match=r"max_error must be a share from 0 to 1, got"):
+            Rejector(AROWClassifier(), max_error=share).fit(X, Y)

@@ -108,7 +108,8 @@ def test_sequences_are_read_from_files(tmp_path, packed):
         path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
         return path
 
-    fasta = ">one first\nACGT\nNN\n\n>two\n>three\nAC\r\nGT\n"
+    # Groups of letters may be separated by blanks, as in GenBank.
+    fasta = ">one first\nAC G\tT\nNN\n\n>two\n>three\nAC\r\nGT\n"
     expected = [("one first", b"ACGTNN"), ("two", b""), ("three", b"ACGT")]
     assert list(read_sequences(written(fasta))) == expected
     fastq = "@one\nACGT\n+\n@@@@\n@two\nGG\n+two\nII\n"

@@ -156,13 +156,14 @@ def test_missing_labels_are_reported_with_a_remedy(kind, missing, tmp_path):
         if name == "numpy" and missing is None and kind == "words":
             continue  # numpy makes an array of objects from it
         assert got == MISSING or changed_by(name, values), name
-    assert DROP_ROWS.count("numpy.asarray") == 2
+    assert "y = numpy.array(y, dtype=object).ravel(), keep = pandas.notna(y), " in DROP_ROWS
     if kind != "times":
         for _, y, got in found:
             if got != MISSING:
                 continue
-            keep = pandas.notna(np.array(y, dtype=object))
-            model = fit_text(np.asarray(TEXTS)[keep].tolist(), np.asarray(y)[keep], random_state=0)
+            y = np.array(y, dtype=object).ravel()
+            keep = pandas.notna(y)
+            model = fit_text(np.asarray(TEXTS)[keep].tolist(), y[keep], random_state=0)
             assert len(model.classes_) == 2
     for name, got in in_files(values, tmp_path):
         if name.endswith((".csv", ".jsonl", ".parquet")) and kind != "times":
@@ -187,6 +188,16 @@ def test_missing_labels_in_lists_are_rejected_with_a_remedy():
             fit_text(TEXTS, y)
         kept = [[label for label in row if pandas.notna(label)] for row in y]
         assert fit_text(TEXTS, kept, random_state=0).classes_.tolist() == ["land", "sea"]
+    with pytest.raises(ValueError, match=r"y\[0\]\[1\] is ''.* if label != ''\] for row in y\]"):
+        fit_text(TEXTS, [["sea", ""], ["land"]] * (N_ROWS // 2))
+    for row in ["land"], ["land", "sea"]:
+        y = [None, ["sea", "land"], row, ["sky"]] * (N_ROWS // 4)
+        with pytest.raises(ValueError, match=f"is None.* {re.escape(DROP_ROWS)}"):
+            fit_text(TEXTS[: len(y)], y)
+        y = np.array(y, dtype=object).ravel()
+        keep = pandas.notna(y)
+        model = fit_text(np.asarray(TEXTS[: len(y)])[keep], y[keep], random_state=0)
+        assert model.classes_.tolist() == ["land", "sea", "sky"]
 
 
 def test_categorical_labels_are_read_without_deprecation_warning():

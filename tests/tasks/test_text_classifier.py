@@ -876,8 +876,9 @@ def test_empty_labels_are_refused_as_missing_ones():
     for y in labels, np.array(labels), np.array(labels, dtype=object), table["queue"]:
         with pytest.raises(ValueError, match=r"y\[0\] is '': this row has no label.* != ''"):
             made().fit(BODIES, y)
-        keep = np.array(y, dtype=object) != ""
-        fitted = made().fit(np.asarray(BODIES)[keep], np.asarray(y)[keep])
+        y = np.array(y, dtype=object).ravel()
+        keep = y != ""
+        fitted = made().fit(np.asarray(BODIES)[keep], y[keep])
         assert fitted.classes_.tolist() == ["ham", "spam"]
     for form in "csv", "jsonl", "parquet":
         with pytest.raises(ValueError, match=r"row 1: 'queue' is empty|line 1: 'queue' is empty"):

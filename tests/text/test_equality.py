@@ -188,6 +188,12 @@ def test_changed_vocabulary_is_used():
     assert vectorizer.transform(["baz foo"]).toarray().tolist() == [[1]]
 
 
+def test_vocabulary_may_have_columns_of_type_float():
+    both = vectorizers("CountVectorizer", {"vocabulary": {"foo": 1.0, "bar": 0.0}})
+    reference, vectorizer = (each.fit_transform(["foo bar", "foo"]) for each in both)
+    assert_identical(reference, vectorizer)
+
+
 def test_settings_changed_after_the_fit_apply():
     reference, vectorizer = vectorizers("CountVectorizer", {"ngram_range": (1, 2)})
     for each in reference, vectorizer:

@@ -150,14 +150,14 @@ def rejection(fitted: Fitted, max_error: float) -> tuple[float, float]:
     return least_confidence(confidence_of(window.outputs), wrong, window.weights, max_error)
 
 
-def check_rejection(fitted: Fitted, max_error: float) -> None:
+def check_rejection(fitted: Fitted, max_error: Any) -> None:
     """Raise a ValueError if a row may have several classes, or for an invalid `max_error`."""
     if fitted.many:
         raise ValueError(
             "To leave rows without a class takes a model of one class a row; this one may have "
             "several. Pass a threshold to predict_labels."
         )
-    if not 0.0 <= max_error <= 1.0:
+    if not (isinstance(max_error, int | float | np.floating) and 0.0 <= max_error <= 1.0):
         raise ValueError(f"max_error must be a share from 0 to 1, got {max_error!r}.")
 
 

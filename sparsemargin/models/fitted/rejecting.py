@@ -53,6 +53,14 @@ def label_unlike(classes: np.ndarray, unknown: Any) -> Any:
             f"unknown={unknown!r} is not of the type of the classes, such as "
             f"{label_text(classes.tolist()[0])!r}. Pass such a label."
         )
+    if not are_words:
+        # NaN, which equals nothing, would look like an accepted row.
+        joined = np.append(classes, label)
+        if label.item() % 1 != 0 or joined[:-1].tolist() != classes.tolist():
+            raise ValueError(
+                f"unknown={unknown!r} and the classes are not whole numbers that one type can hold "
+                "exactly. Pass another whole number, or make text of the labels: str(label)."
+            )
     if label in classes:
         raise ValueError(f"unknown={label.item()!r} is one of the classes. Pass another.")
     # The classes are str even if the labels were bytes, and so are the predictions.

@@ -35,12 +35,12 @@ _PLAIN_TYPES = {str, bool, int, float}
 
 # End of the messages about rows in memory without a label.
 _DROP_ROWS = (
-    "Leave rows without one out of X and y: keep = {}, then X[keep] (numpy.asarray(X)[keep] if X "
-    "is a list) and numpy.asarray(y)[keep]."
+    "Leave rows without one out of X and y: y = numpy.array(y, dtype=object).ravel(), keep = {}, "
+    "then X[keep] (numpy.asarray(X)[keep] if X is a list) and y[keep]."
 )
 #: The same for missing values.
-DROP_ROWS = _DROP_ROWS.format("pandas.notna(numpy.array(y, dtype=object))")
-_DROP_EMPTY = _DROP_ROWS.format("numpy.array(y, dtype=object) != ''")
+DROP_ROWS = _DROP_ROWS.format("pandas.notna(y)")
+_DROP_EMPTY = _DROP_ROWS.format("y != ''")
 
 #: Message for an empty label field of a file.
 NO_LABEL = "{!r} is empty: this row has no label. Give it one, or drop the row."

@@ -77,11 +77,17 @@ def multilabel_targets(y: Any, n_columns: int | None = None) -> MultilabelTarget
     labels = list(chain.from_iterable(y))
     if not set(map(type, labels)) <= {str, bool, int}:
         for at in (at for at, label in enumerate(labels) if is_missing(label)):
-            raise ValueError(
-                f"{place(at)} is {labels[at]}, which is no label. Leave it out of its list: "
-                "y = [[label for label in row if pandas.notna(label)] for row in y]."
-            )
+            _refuse_gap(f"{place(at)} is {labels[at]}", "pandas.notna(label)")
+    for at in (at for at, label in enumerate(labels) if isinstance(label, str) and not label):
+        _refuse_gap(f"{place(at)} is ''", "label != ''")
     return MultilabelTargets("lists", (len(y),), Positives(starts, label_array(labels, place)))
+
+
+def _refuse_gap(what: str, is_kept: str) -> NoReturn:
+    raise ValueError(
+        f"{what}, which is no label. Leave it out of its list: "
+        f"y = [[label for label in row if {is_kept}] for row in y]."
+    )
 
 
 def may_have_several(y: Any) -> bool:
