@@ -236,5 +236,12 @@ def _thawed(estimator: Any) -> Any:
 
 
 def _model_of(estimator: Any) -> Any:
-    """Return the classifier in a fitted estimator, pipeline or FrozenEstimator."""
-    return parts_of(_thawed(estimator))[1]
+    """Return the classifier in a fitted estimator, pipeline or FrozenEstimator. Raise a ValueError
+    if it is not one of this library."""
+    model = parts_of(_thawed(estimator))[1]
+    if not isinstance(model, Learner):
+        raise ValueError(
+            f"A {type(model).__name__} can't reject rows. Pass a classifier of sparsemargin, or a "
+            "pipeline that ends in one."
+        )
+    return model

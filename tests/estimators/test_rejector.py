@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -167,3 +169,9 @@ def test_cells_of_a_rejector_have_labels_in_a_column():
     assert {model.score(cells, y) for y in (None, "cell_type", types, table)} == {expected}
     with pytest.raises(ValueError, match="1 of 300 cells are not in the table"):
         model.score(cells, {name: kind for name, kind in table.items() if name != "cell0"})
+
+
+def test_classifiers_of_other_libraries_are_refused():
+    for other in LogisticRegression(), CalibratedClassifierCV(AROWClassifier(random_state=0)):
+        with pytest.raises(ValueError, match="can't reject rows"):
+            Rejector(other).fit(X, Y)
