@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -120,12 +121,15 @@ class Frame:
     column: Callable[[str | None], tuple[np.ndarray, np.ndarray]]
 
     def texts(self) -> dict[str | None, np.ndarray]:
-        """Return the index and all columns of text, without missing values."""
-        found = {name: self.column(name) for name in (None, *self.columns)}
-        return {
-            name: values[codes[codes >= 0]]
-            for name, (codes, values) in found.items() if values.dtype.kind in "OUS"
-        }  # fmt: skip
+        """Return the index and all columns of text, without missing values. Columns that can't be
+        read, such as those of lists, are left out."""
+        found = dict[str | None, np.ndarray]()
+        for name in (None, *self.columns):
+            with suppress(ValueError):
+                codes, values = self.column(name)
+                if values.dtype.kind in "OUS":
+                    found[name] = values[codes[codes >= 0]]
+        return found
 
 
 def stored_frame(group: Group, n_rows: int) -> Frame:

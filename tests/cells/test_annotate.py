@@ -379,6 +379,15 @@ def test_markers_read_the_layer_of_the_model(model):
         assert found == expected
 
 
+def test_estimated_counts_are_normalised_for_markers():
+    found, how = [], {"normalize": "counts", "target_sum": 100, "random_state": 0}
+    for X in COUNTS, COUNTS * np.float32(0.9):
+        model = CellClassifier(**how).fit(cells(X))
+        found.append(marker_genes(model, cells(X), groupby="cell_type"))
+    assert found[1]["gene"].tolist() == found[0]["gene"].tolist()
+    np.testing.assert_allclose(found[1]["score"], found[0]["score"], rtol=1e-3)
+
+
 def test_markers_of_a_rare_type_are_its_own_genes():
     random = np.random.RandomState(0)
     X, types = random.poisson(1.0, (400, 60)), np.array(["common"] * 392 + ["rare"] * 8)

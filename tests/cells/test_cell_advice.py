@@ -18,6 +18,7 @@ from sparsemargin import (
     fit_csr,
     fit_svmlight,
     load_model,
+    marker_genes,
     save_model,
 )
 from sparsemargin.distributed import fit_distributed
@@ -352,3 +353,39 @@ def test_layer_of_a_model_is_left_out_on_the_command_line(path):
     expected = run("annotate", "a.model", "layer.h5ad").stdout
     assert run("annotate", "a.model", path, "--layer", "none").stdout == expected
     assert load_model("a.model").layer == "counts"
+
+
+@pytest.mark.filterwarnings("ignore:.*[Ff]orward slash")
+def test_columns_that_can_not_be_read_do_not_hinder_advice(model, tmp_path):
+    few = cells()[:, :40].copy()
+    few.var["path/name"] = "text"
+    few.write_h5ad(tmp_path / "few.h5ad")
+    few.var["lists"] = [[1, 2]] * few.n_vars
+    few.var = pd.concat([few.var, few.var], axis=1)
+    for what in few, tmp_path / "few.h5ad":
+        with pytest.warns(UserWarning, match="lacks 20 of the 60 genes"):
+            model.predict(what)
+
+
+def test_columns_with_numbers_as_names_are_listed(model):
+    adata = cells()
+    adata.obs[5] = adata.var[6] = 1
+    with pytest.raises(ValueError, match=r"There are: cell_type, 5\."):
+        new("other").fit(adata)
+    with pytest.raises(ValueError, match=r"There are: ensembl, 6\."):
+        model.predict(adata, var="other")
+
+
+def test_columns_with_one_name_are_refused_with_a_remedy(model):
+    adata = cells()
+    adata.obs = pd.concat([adata.obs, adata.obs], axis=1)
+    calls = [
+        lambda: new().fit(adata), lambda: model.annotate(adata, majority_voting="cell_type"),
+        lambda: marker_genes(model, adata, groupby="cell_type"),
+    ]  # fmt: skip
+    for call in calls:
+        with pytest.raises(ValueError, match=r"several columns 'cell_type'\. Keep the first"):
+            call()
+    adata.obs = adata.obs.loc[:, ~adata.obs.columns.duplicated()]
+    for call in calls:
+        call()
