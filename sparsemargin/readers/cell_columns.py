@@ -134,13 +134,16 @@ class Frame:
 
 def stored_frame(group: Group, n_rows: int) -> Frame:
     """Return the data frame in a group of a file."""
-    index = group.text("_index")
+    index, order = group.text("_index"), group.attribute("column-order")
+    # The index may also be a column, as after adata.var_names = adata.var["gene_ids"].
+    is_column = index in np.ravel([] if order is None else order).tolist()
+    hidden = {"__categories"} if is_column else {"__categories", index}
 
     def column(name: str | None) -> tuple[np.ndarray, np.ndarray]:
         with readable(group.file):
             return column_of(group, index if name is None else name, n_rows)
 
-    return Frame([name for name in group.names() if name not in (index, "__categories")], column)
+    return Frame([name for name in group.names() if name not in hidden], column)
 
 
 def genes_among(var: Frame, column: str) -> np.ndarray | None:

@@ -235,6 +235,11 @@ def _compressed(matrix: Group) -> tuple[Array, Array, np.ndarray]:
 def cells_of(adata: Any, layer: str | None = None, var: str | None = None) -> Cells:
     """Return the cells of an AnnData. If it is backed, X and raw.X are read from the file. The rest
     of it is in memory, and may differ from the file."""
+    if not hasattr(type(adata), "isbacked") or not hasattr(type(adata), "layers"):
+        raise ValueError(
+            f"{type(adata).__name__} objects can't be read. Pass an AnnData, such as mdata['rna'], "
+            "adata.raw.to_adata() or collection[:].to_adata()."
+        )
     if adata.isbacked and adata.is_view:
         raise ValueError("A view of a backed AnnData can't be read. Pass adata.to_memory().")
     layers = [name for name in adata.layers if name is not None]  # None is X in anndata 0.13

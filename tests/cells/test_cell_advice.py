@@ -1,13 +1,16 @@
 """Messages for users of cells: they name the argument, the type, the genes or the file at fault."""
 
+import gzip
 import json
+import subprocess
 import warnings
+import zipfile
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from problems.cells import adata_of, anndata, counts_of, pd
+from problems.cells import adata_of, anndata, counts_of, pd, write_matrix
 from problems.command_line import run
 from problems.published_files import data_folder
 from sparsemargin import (
@@ -330,6 +333,49 @@ def test_csv_file_is_refused_with_a_remedy(model, tmp_path):
         with pytest.raises(ValueError, match=r"cells\.csv is no HDF5 file.*pandas\.read_csv"):
             act(str(path))
     assert model.predict(pd.read_csv(path, index_col=0)).tolist() == model.predict(cells()).tolist()
+
+
+def test_packed_files_are_refused_with_a_remedy(model, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    cells().write_h5ad("cells.h5ad")
+    with open("cells.h5ad", "rb") as file, gzip.open("packed.h5ad.gz", "wb") as packed:
+        packed.write(file.read())
+    with zipfile.ZipFile("cells.zip", "w") as packed:
+        packed.write("cells.h5ad")
+    with pytest.raises(ValueError, match=r"Unpack it: gunzip -k packed\.h5ad\.gz$"):
+        model.predict("packed.h5ad.gz")
+    with pytest.raises(ValueError, match=r"Unpack it: unzip -d FOLDER cells\.zip$"):
+        model.predict("cells.zip")
+    subprocess.run(["gunzip", "-k", "packed.h5ad.gz"], check=True)
+    assert model.predict("packed.h5ad").tolist() == model.predict(cells()).tolist()
+
+
+def test_folders_of_named_matrices_are_refused_with_a_remedy(model, tmp_path):
+    for name in "GSM1_", "GSM2_":
+        write_matrix(
+            f"{tmp_path}/{name}", COUNTS, list(cells().var_names), cells().obs_names, False
+        )
+    with pytest.raises(IsADirectoryError, match=r"Name the files in it: '.*/\*\.mtx\*'") as caught:
+        model.predict(tmp_path)
+    assert len(model.predict(str(caught.value).split("'")[1])) == 2 * len(TYPES)
+
+
+def test_objects_that_are_no_anndata_are_refused_with_a_remedy(model):
+    adata = cells()
+    adata.raw = adata
+    with pytest.raises(ValueError, match=r"Raw objects can't be read.*adata\.raw\.to_adata\(\)"):
+        model.predict(adata.raw)
+    assert model.predict(adata.raw.to_adata()).tolist() == model.predict(adata).tolist()
+
+
+def test_columns_of_a_table_that_are_no_genes_are_named(model):
+    frame = cells().to_df()
+    some = [None, *["text"] * (len(frame) - 1)]
+    for values, words in (some, "text, such as 'text'"), (pd.Timestamp("2020"), "times, such as"):
+        with pytest.raises(ValueError, match=f"The column 'other' has {words}"):
+            model.predict(frame.assign(other=values))
+    with pytest.raises(ValueError, match=r"2-dimensional|2D"):
+        model.predict(frame.iloc[0])
 
 
 def test_cells_without_a_label_can_not_be_scored(model):
