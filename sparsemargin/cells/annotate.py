@@ -149,6 +149,11 @@ def annotate(
     """
     model, least = _unwrapped(model)
     learner, how = cell_model(model)
+    if not hasattr(how, "feature_names_in_"):
+        raise ValueError(
+            "The pipeline was fitted to a matrix without names of genes, by which cells are "
+            "matched. Fit it to a DataFrame: adata.to_df()."
+        )
     if not isinstance(adata, list | tuple | Source) and not is_cells(adata):
         raise ValueError(
             f"annotate takes an AnnData, a path or a list of these, got a {type(adata).__name__}. "

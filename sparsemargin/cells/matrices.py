@@ -17,8 +17,8 @@ from sparsemargin.readers.cell_columns import Frame
 from sparsemargin.readers.cell_files import Cells
 from sparsemargin.readers.label_tables import MISSING_LABELS
 
-#: The column of `obs` that has labels given apart from the cells.
-GIVEN_LABELS = "y"
+#: The column of `obs` that has labels given apart from the cells. `obs` may have a column "y", too.
+GIVEN_LABELS = "(y)"
 
 
 def cells_of_matrix(X: Any, genes: Any = None) -> Cells:
