@@ -314,9 +314,8 @@ def _no_layer(name: str, layer: str, layers: list[str]) -> ValueError:
 
 
 def _no_matrix(name: str, layers: list[str]) -> ValueError:
-    known = ", ".join(map(repr, layers))
-    remedy = f"Pass layer= one of {known}." if layers else "Pass cells with a matrix of counts."
-    return ValueError(f"{name} has no X. {remedy}")
+    known = " or ".join(f"layer={each!r}" for each in layers)
+    return ValueError(f"{name} has no X. Pass {known or 'cells with a matrix of counts'}.")
 
 
 def _check_column(name: str, frame: str, column: str | None, columns: list[str]) -> None:

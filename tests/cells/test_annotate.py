@@ -230,8 +230,8 @@ def test_tables_of_several_files_name_the_file_of_each_cell(model, tmp_path, mon
     assert files.unique().tolist() == ["The AnnData (1)", "The AnnData (2)"]
 
 
-def test_names_of_files_of_cells_are_refused_for_tables(model, tmp_path):
-    for name in "types.h5ad", "types.zarr", "types.h5":
+def test_names_of_other_files_are_refused_for_tables(model, tmp_path):
+    for name in "types.h5ad", "types.zarr", "types.h5", "types.tsv.gz", "types.parquet":
         with pytest.raises(ValueError, match=r"Name it \.tsv or \.csv"):
             annotate(model, cells(), output=tmp_path / name)
     adata = cells()

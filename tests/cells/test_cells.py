@@ -210,8 +210,8 @@ def test_cells_without_x_are_refused_with_the_other_matrices(adata, path):
     for layers in ["counts", "raw"], ["raw"], []:
         adata.write_h5ad(path)
         for what in adata, path:
-            named = ", ".join(map(repr, layers)) or "matrix of counts"
-            with pytest.raises(ValueError, match=f"has no X.*{named}"):
+            named = " or ".join(f"layer='{each}'" for each in layers) or "cells with a matrix"
+            with pytest.raises(ValueError, match=f"has no X. Pass {named}"):
                 fit_anndata(what, "cell_type")
             for layer in layers:
                 fit_anndata(what, "cell_type", layer=layer, **IN_ORDER)
