@@ -272,9 +272,8 @@ def cells_of(adata: Any, layer: str | None = None, var: str | None = None) -> Ce
 
 
 def _pandas_names(names: Any) -> np.ndarray:
-    """Return the names in an index or a column of pandas. Missing names are the same as in
-    files."""
-    found = np.array(names, dtype=object)
+    """Return the names in an index or a column of pandas, as text, as in files."""
+    found = np.array(list(map(str, names)), dtype=object)
     found[np.asarray(names.isna())] = MISSING_NAME
     return found
 
