@@ -171,15 +171,16 @@ def _differences(
     """Return the mean of each gene in the cells of a type less that in all others, for the types
     that some cells have. If all cells have one type, the differences are its means.
 
-    `columns` are as for `sample_of`. Counts are normalised as for the model; a logarithm of another
-    base would multiply all differences by one number.
+    `columns` are as for `sample_of`. Counts, also estimated and normalised ones, are normalised as
+    for the model; a logarithm of another base would multiply all differences by one number.
     """
     code = {kind: i for i, kind in enumerate(types)}
     codes = np.array([code.get(group, len(types)) for group in groups])
     sums = np.zeros((len(types) + 1, cells.n_genes))
     form = sample_of(cells, columns, np.dtype(np.float64)).scale.form
-    if normalizer.normalize == "counts" and form in ("linear", "other"):
-        form = "counts"  # estimated ones
+    is_estimate = normalizer.normalize == "counts" and form in ("linear", "other")
+    if is_estimate or form == "linear" != normalizer.form_:
+        form = "counts"
     counted = columns_of_totals(columns, normalizer.scale) != NO_GENE
     total = normalizer.total_ if normalizer.total_ > 0 else USUAL_TOTAL
     for start in range(0, cells.n_cells, _AT_ONCE):

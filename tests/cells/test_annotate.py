@@ -388,6 +388,14 @@ def test_estimated_counts_are_normalised_for_markers():
     np.testing.assert_allclose(found[1]["score"], found[0]["score"], rtol=1e-3)
 
 
+def test_markers_of_normalised_counts_are_those_of_counts(model):
+    expected = marker_genes(model, cells(), groupby="cell_type")
+    shares = csr_matrix(COUNTS / COUNTS.sum(axis=1).reshape(-1, 1) * 1e4, dtype=np.float32)
+    found = marker_genes(model, cells(shares), groupby="cell_type")
+    assert found["gene"].tolist() == expected["gene"].tolist()
+    np.testing.assert_allclose(found["score"], expected["score"], rtol=1e-4)
+
+
 def test_markers_of_a_rare_type_are_its_own_genes():
     random = np.random.RandomState(0)
     X, types = random.poisson(1.0, (400, 60)), np.array(["common"] * 392 + ["rare"] * 8)
