@@ -189,7 +189,7 @@ def _differences(
         X = csr_matrix((rows.data, rows.indices, rows.indptr), (rows.n_rows, cells.n_genes))
         bad = np.flatnonzero(~np.isfinite(X.sum(axis=1)))
         if len(bad):
-            raise ValueError(f"{cells.name}, cell {start + bad[0]}: {NOT_FINITE}")
+            raise ValueError(f"{cells.name}, cell {start + bad[0] + 1}: {NOT_FINITE}")
         if form == "counts" != normalizer.form_:
             factors = total / np.maximum(X @ counted.astype(np.float64), 1)
             X.data = X.data * np.repeat(factors, np.diff(X.indptr))

@@ -4,6 +4,7 @@ import csv
 import io
 import re
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -433,6 +434,11 @@ def test_bad_arguments_of_marker_genes_are_refused(model):
             marker_genes(model, top=top)
     with pytest.raises(ValueError, match="adata must be an AnnData, got a str"):
         marker_genes(model, "cells.h5ad")
+    adata = cells()
+    adata.X.data[adata.X.indptr[7]] = np.nan
+    for act in annotate, partial(marker_genes, groupby="cell_type"):
+        with pytest.raises(ValueError, match="The AnnData, cell 8: a value is NaN"):
+            act(model, adata)
 
 
 def test_advice_for_missing_genes_names_raw(model):

@@ -8,18 +8,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from problems.cells import adata_of, counts_of
 from problems.command_line import run
 from sparsemargin import (
     AROWClassifier,
+    Rejector,
     annotate,
     fit_anndata,
     load_model,
     marker_genes,
     save_model,
-)  # fmt: skip
+)
 from sparsemargin.cells import source as stream
 from sparsemargin.genomes import CellNormalizer
 
@@ -315,6 +317,14 @@ def test_pipelines_without_names_of_genes_are_refused_with_a_remedy():
     assert len(marker_genes(pipeline)) > 0
     pipeline.fit(adata.to_df(), TYPES)
     assert np.mean(annotate(pipeline, adata).predicted == TYPES) > 0.9
+
+
+def test_pipelines_that_are_no_models_of_cells_are_refused():
+    adata, steps = cells(DENSE), (LogisticRegression(), Rejector(AROWClassifier(random_state=0)))
+    fitted = [make_pipeline(CellNormalizer(), each).fit(adata.to_df(), TYPES) for each in steps]
+    for model in *fitted, make_pipeline(CellNormalizer(), AROWClassifier()):
+        with pytest.raises(ValueError, match="model must be a fitted CellClassifier"):
+            annotate(model, adata)
 
 
 def test_empty_cells_do_not_change_the_scale_of_the_others(model):
