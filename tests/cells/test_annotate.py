@@ -366,7 +366,7 @@ def test_markers_do_not_depend_on_features_that_are_not_genes_of_the_model(model
     both.var["feature_types"] = ["Gene Expression"] * 200 + ["Antibody Capture", "Gene Expression"]
     assert markers_by_type(model, both, top=5, groupby="cell_type") == expected
     both.X.data[0] = np.nan
-    with pytest.raises(ValueError, match="cell 0: a value is NaN"):
+    with pytest.raises(ValueError, match="cell 1: a value is NaN"):
         marker_genes(model, both, groupby="cell_type")
 
 
