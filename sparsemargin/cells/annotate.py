@@ -26,6 +26,7 @@ from sparsemargin.files.kinds import check_table_name
 from sparsemargin.files.sources import Source
 from sparsemargin.files.tsv import tsv_row
 from sparsemargin.genomes.cells import CellNormalizer, Values
+from sparsemargin.models import Learner
 from sparsemargin.models.fitted.outputs import confidence_of, probabilities_of
 from sparsemargin.models.inputs.labels import label_text
 from sparsemargin.models.pipelines import parts_of
@@ -149,6 +150,11 @@ def annotate(
     """
     model, least = _unwrapped(model)
     learner, how = cell_model(model)
+    if not hasattr(how, "feature_names_in_"):
+        raise ValueError(
+            "The pipeline was fitted to a matrix without names of genes, by which cells are "
+            "matched. Fit it to a DataFrame: adata.to_df()."
+        )
     if not isinstance(adata, list | tuple | Source) and not is_cells(adata):
         raise ValueError(
             f"annotate takes an AnnData, a path or a list of these, got a {type(adata).__name__}. "
@@ -235,10 +241,11 @@ def check_arguments(how: Mapping[str, Any]) -> None:
 def cell_model(model: Any) -> tuple[Any, CellNormalizer]:
     """Return the classifier and the normalizer of a model of cells, or raise a ValueError."""
     before, learner = parts_of(model)
-    if before is None or not isinstance(before[-1], CellNormalizer):
+    is_cells_model = before is not None and isinstance(before[-1], CellNormalizer)
+    if not is_cells_model or not isinstance(learner, Learner) or not hasattr(learner, "fitted"):
         raise ValueError(
             "model must be a fitted CellClassifier, or a pipeline of a CellNormalizer and a "
-            "classifier. Fit one: CellClassifier(COLUMN).fit(adata)."
+            "classifier of sparsemargin. Fit one: CellClassifier(COLUMN).fit(adata)."
         )
     return learner, before[-1]
 

@@ -227,8 +227,9 @@ def _unknown(cells: list[Cells], label: Any, argument: str) -> Exception:
             "pandas.Series(labels, index=adata.obs_names)."
         )
     lacking = next(each for each in cells if label not in each.obs.columns)
-    known = f"There are: {', '.join(lacking.obs.columns)}. Pass one of them as {argument}=COLUMN."
-    if not lacking.obs.columns:
+    columns = ", ".join(map(str, lacking.obs.columns))
+    known = f"There are: {columns}. Pass one of them as {argument}=COLUMN."
+    if not columns:
         known = f"There are none. Pass a table of barcodes and labels as {argument}=PATH."
     return ValueError(f"{lacking.name} has no column {label!r} in obs. {known}")
 

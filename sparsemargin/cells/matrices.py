@@ -17,8 +17,8 @@ from sparsemargin.readers.cell_columns import Frame
 from sparsemargin.readers.cell_files import Cells
 from sparsemargin.readers.label_tables import MISSING_LABELS
 
-#: The column of `obs` that has labels given apart from the cells.
-GIVEN_LABELS = "y"
+#: The column of `obs` that has labels given apart from the cells. `obs` may have a column "y", too.
+GIVEN_LABELS = "(y)"
 
 
 def cells_of_matrix(X: Any, genes: Any = None) -> Cells:
@@ -34,14 +34,18 @@ def cells_of_matrix(X: Any, genes: Any = None) -> Cells:
             f"The table has several columns with the name {twice!r}. Genes are matched by name, so "
             "names must differ. Add up the columns of a gene: X.T.groupby(level=0).sum().T."
         )
-    for i, (name, dtype) in enumerate(zip(names or (), getattr(X, "dtypes", ()), strict=False)):
+    types = [] if names is None else getattr(X, "dtypes", [])
+    for i, (name, dtype) in enumerate(zip(names or (), types, strict=False)):
         # Only pandas' types have a kind.
-        if getattr(dtype, "kind", "O") in "biuf" or getattr(dtype, "is_numeric", bool)():
+        kind = getattr(dtype, "kind", "O")
+        if kind in "biuf" or getattr(dtype, "is_numeric", bool)():
             continue
         column = X.iloc[:, i] if hasattr(X, "iloc") else X[:, i]
-        if isinstance(first := next(iter(column), None), str):
+        text = (str(each) for each in column if isinstance(each, str) or kind in "mM")
+        if (first := next(text, None)) is not None:
+            what = "times" if kind in "mM" else "text"
             raise ValueError(
-                f"The column {name!r} has text, such as {first!r}, and columns are genes. If it "
+                f"The column {name!r} has {what}, such as {first!r}, and columns are genes. If it "
                 "names the cells, make it the index, with pandas by "
                 f"X.set_index({name!r}). Otherwise leave it out."
             )

@@ -10,6 +10,7 @@ from scipy.sparse import csr_matrix, eye_array
 
 from sparsemargin._checks import check_real
 from sparsemargin._engine.messages import warn_user
+from sparsemargin.readers.cell_files import pandas_column
 
 # Up to this number of cells, clusters may well have one cell each.
 _FEW_CELLS = 20
@@ -37,8 +38,9 @@ class Voting:
                 "anndata.read_h5ad(path)."
             )
         if name in adata.obs.columns:
-            _check_clusters(adata.obs[name], name)
-            clusters = adata.obs[name].astype("category").cat.codes
+            column = pandas_column(adata.obs, name)
+            _check_clusters(column, name)
+            clusters = column.astype("category").cat.codes
             return cls(np.asarray(clusters, dtype=np.intp), None, min_share)
         if name not in adata.obsp:
             columns, graphs = (", ".join(map(str, each)) for each in (adata.obs, adata.obsp))

@@ -19,7 +19,7 @@ from sparsemargin.genomes.cells import CellNormalizer
 from sparsemargin.genomes.conversion import NOT_FINITE, columns_of_totals
 from sparsemargin.genomes.scales import USUAL_TOTAL
 from sparsemargin.models.inputs.labels import label_text
-from sparsemargin.readers.cell_files import Cells
+from sparsemargin.readers.cell_files import Cells, pandas_column
 
 # Number of cells that are read together to compute means.
 _AT_ONCE = 4096
@@ -161,7 +161,7 @@ def _groups_of(adata: Any, groupby: str) -> np.ndarray:
             f"groupby={groupby!r} is not a column of obs ({known}). Call annotate(model, adata) "
             "first, or pass groupby= the column with the types of the cells."
         )
-    return np.array(list(map(label_text, adata.obs[groupby].tolist())), dtype=object)
+    return np.array(list(map(label_text, pandas_column(adata.obs, groupby).tolist())), dtype=object)
 
 
 def _differences(
@@ -171,13 +171,16 @@ def _differences(
     """Return the mean of each gene in the cells of a type less that in all others, for the types
     that some cells have. If all cells have one type, the differences are its means.
 
-    `columns` are as for `sample_of`. Counts are normalised as for the model; a logarithm of another
-    base would multiply all differences by one number.
+    `columns` are as for `sample_of`. Counts, also estimated and normalised ones, are normalised as
+    for the model; a logarithm of another base would multiply all differences by one number.
     """
     code = {kind: i for i, kind in enumerate(types)}
     codes = np.array([code.get(group, len(types)) for group in groups])
     sums = np.zeros((len(types) + 1, cells.n_genes))
-    scale = sample_of(cells, columns, np.dtype(np.float64)).scale
+    form = sample_of(cells, columns, np.dtype(np.float64)).scale.form
+    is_estimate = normalizer.normalize == "counts" and form in ("linear", "other")
+    if is_estimate or form == "linear" != normalizer.form_:
+        form = "counts"
     counted = columns_of_totals(columns, normalizer.scale) != NO_GENE
     total = normalizer.total_ if normalizer.total_ > 0 else USUAL_TOTAL
     for start in range(0, cells.n_cells, _AT_ONCE):
@@ -186,8 +189,8 @@ def _differences(
         X = csr_matrix((rows.data, rows.indices, rows.indptr), (rows.n_rows, cells.n_genes))
         bad = np.flatnonzero(~np.isfinite(X.sum(axis=1)))
         if len(bad):
-            raise ValueError(f"{cells.name}, cell {start + bad[0]}: {NOT_FINITE}")
-        if scale.form == "counts" != normalizer.form_:
+            raise ValueError(f"{cells.name}, cell {start + bad[0] + 1}: {NOT_FINITE}")
+        if form == "counts" != normalizer.form_:
             factors = total / np.maximum(X @ counted.astype(np.float64), 1)
             X.data = X.data * np.repeat(factors, np.diff(X.indptr))
             X.data = X.data if normalizer.form_ == "linear" else np.log1p(X.data)

@@ -57,6 +57,9 @@ CELL_ENDS = ".h5ad", ".h5", ".zarr"
 _CELLS = *CELL_ENDS, *MATRIX_ENDS
 _COMPRESSED = ".gz", ".bz2", ".xz", ".zst"
 
+# Names of other files that are not tables of plain text.
+_BINARY = ".parquet", ".pq", ".xlsx", ".zip"
+
 
 def kind_of(
     source: Source | str, form: TextForm | Literal["svmlight"] | None = None, *, texts: bool = False
@@ -137,10 +140,15 @@ def _may_be_fasttext(source: Source) -> bool:
 
 
 def check_table_name(output: Any) -> None:
-    """Raise a ValueError if `output` is a path whose name is that of a file of cells."""
-    if isinstance(output, str | os.PathLike) and os.fspath(output).endswith(CELL_ENDS):
+    """Raise a ValueError if `output` is a path whose name is not that of a table of plain text."""
+    name = os.fspath(output) if isinstance(output, str | os.PathLike) else ""
+    if name.endswith(CELL_ENDS):
         raise ValueError(
-            f"output {os.fspath(output)} would be a table of text, and its name is that of a file "
-            "of cells. Name it .tsv or .csv. Or annotate an AnnData in Python, and call "
-            "adata.write_h5ad."
+            f"output {name} would be a table of text, and its name is that of a file of cells. "
+            "Name it .tsv or .csv. Or annotate an AnnData in Python, and call adata.write_h5ad."
+        )
+    if name.endswith((*_COMPRESSED, *_BINARY)):
+        raise ValueError(
+            f"output {name} would be a table of plain text, and its name is that of a packed or "
+            "binary file. Name it .tsv or .csv, and convert it afterwards."
         )

@@ -375,7 +375,7 @@ def _source(path: str) -> Source:
 
 def _remedy_in(folder: str) -> str:
     """Return the end of the message about a folder that is not read itself."""
-    for inner in "*", os.path.join("**", "*"):
+    for inner in "*.mtx*", "*", os.path.join("**", "*.mtx*"), os.path.join("**", "*"):
         pattern = os.path.join(folder, inner)
         if any(map(os.path.isfile, glob.iglob(pattern, recursive=True))):
             return f". Name the files in it: '{pattern}'"

@@ -302,7 +302,8 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if isnan(found.total):
             return len(np.unique(sample.columns[sample.columns >= 0])) == len(self.means_)
         sums = sample.sums_of(linear_of(found.form, sample.rows.data))
-        return bool(np.median(sums) < _NEARLY_ALL * found.total)
+        sums = sums[sums > 0]
+        return len(sums) > 0 and bool(np.median(sums) < _NEARLY_ALL * found.total)
 
     def _is_estimate(self, sample: Sample, found: Scale, is_new: bool) -> bool:
         """Return whether normalize="counts" applies. Logarithms raise a ValueError if `is_new`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -120,23 +121,29 @@ class Frame:
     column: Callable[[str | None], tuple[np.ndarray, np.ndarray]]
 
     def texts(self) -> dict[str | None, np.ndarray]:
-        """Return the index and all columns of text, without missing values."""
-        found = {name: self.column(name) for name in (None, *self.columns)}
-        return {
-            name: values[codes[codes >= 0]]
-            for name, (codes, values) in found.items() if values.dtype.kind in "OUS"
-        }  # fmt: skip
+        """Return the index and all columns of text, without missing values. Columns that can't be
+        read, such as those of lists, are left out."""
+        found = dict[str | None, np.ndarray]()
+        for name in (None, *self.columns):
+            with suppress(ValueError):
+                codes, values = self.column(name)
+                if values.dtype.kind in "OUS":
+                    found[name] = values[codes[codes >= 0]]
+        return found
 
 
 def stored_frame(group: Group, n_rows: int) -> Frame:
     """Return the data frame in a group of a file."""
-    index = group.text("_index")
+    index, order = group.text("_index"), group.attribute("column-order")
+    # The index may also be a column, as after adata.var_names = adata.var["gene_ids"].
+    is_column = index in np.ravel([] if order is None else order).tolist()
+    hidden = {"__categories"} if is_column else {"__categories", index}
 
     def column(name: str | None) -> tuple[np.ndarray, np.ndarray]:
         with readable(group.file):
             return column_of(group, index if name is None else name, n_rows)
 
-    return Frame([name for name in group.names() if name not in (index, "__categories")], column)
+    return Frame([name for name in group.names() if name not in hidden], column)
 
 
 def genes_among(var: Frame, column: str) -> np.ndarray | None:

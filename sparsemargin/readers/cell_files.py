@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -233,50 +233,65 @@ def _compressed(matrix: Group) -> tuple[Array, Array, np.ndarray]:
 
 
 def cells_of(adata: Any, layer: str | None = None, var: str | None = None) -> Cells:
-    """Return the cells of an AnnData. If it is backed, its matrix is read from the file."""
-    if adata.isbacked:
-        if adata.is_view:
-            raise ValueError("A view of a backed AnnData can't be read. Pass adata.to_memory().")
-        [source] = open_sources(os.fspath(adata.filename))
-        cells = open_cells(source, layer, var)
-        # The columns in memory may differ from those in the file.
-        cells.obs = _pandas_frame(adata.obs)
-        return cells
-    X, frame = adata.X, adata.var
+    """Return the cells of an AnnData. If it is backed, X and raw.X are read from the file. The rest
+    of it is in memory, and may differ from the file."""
+    if not hasattr(type(adata), "isbacked") or not hasattr(type(adata), "layers"):
+        raise ValueError(
+            f"{type(adata).__name__} objects can't be read. Pass an AnnData, such as mdata['rna'], "
+            "adata.raw.to_adata() or collection[:].to_adata()."
+        )
+    if adata.isbacked and adata.is_view:
+        raise ValueError("A view of a backed AnnData can't be read. Pass adata.to_memory().")
     layers = [name for name in adata.layers if name is not None]  # None is X in anndata 0.13
-    if layer is not None and layer in layers:
-        X = adata.layers[layer]
-    elif layer == "raw" and adata.raw is not None:
-        X, frame = adata.raw.X, adata.raw.var
-    elif layer is not None:
+    is_layer, is_raw = layer in layers, layer == "raw" and adata.raw is not None
+    layers += ["raw"] * (adata.raw is not None)
+    if layer is not None and not is_layer and not is_raw:
         raise _no_layer("The AnnData", layer, layers)
+    frame = adata.raw.var if is_raw and not is_layer else adata.var
+    genes = _pandas_frame(frame)
+    _check_column("The AnnData", "var", var, genes.columns)
+    names = _pandas_names(frame.index if var is None else pandas_column(frame, var))
+    about: dict[str, Any] = {
+        "genes": names, "barcodes": _pandas_names(adata.obs_names),
+        "obs": _pandas_frame(adata.obs), "var": genes,
+        "is_gene": genes_among(genes, FEATURE_TYPES), "layers": tuple(layers),
+    }  # fmt: skip
+    if adata.isbacked and not is_layer:
+        [source] = open_sources(os.fspath(adata.filename))
+        return replace(open_cells(source, layer), **about)
+    holder = adata.layers if is_layer else adata.raw if is_raw else adata
+    X = holder[layer] if is_layer else holder.X
     if X is None:
-        raise ValueError("The AnnData has no X. Name one of its layers: layer=NAME.")
+        raise _no_matrix("The AnnData", layers)
     parts = X, None, None
     if hasattr(X, "tocsr"):
         X = X.tocsr()
         parts = X.data, X.indices, X.indptr
-    genes = _pandas_frame(frame)
-    _check_column("The AnnData", "var", var, genes.columns)
-    names = _pandas_names(frame.index if var is None else frame[var])
-    return Cells(
-        "The AnnData", names, _pandas_names(adata.obs_names), *parts, _pandas_frame(adata.obs),
-        genes, genes_among(genes, FEATURE_TYPES),
-        layers=(*layers, *["raw"] * (adata.raw is not None)),
-    )  # fmt: skip
+    data, indices, indptr = parts
+    return Cells("The AnnData", data=data, indices=indices, indptr=indptr, **about)
 
 
 def _pandas_names(names: Any) -> np.ndarray:
-    """Return the names in an index or a column of pandas. Missing names are the same as in
-    files."""
-    found = np.array(names, dtype=object)
+    """Return the names in an index or a column of pandas, as text, as in files."""
+    found = np.array(list(map(str, names)), dtype=object)
     found[np.asarray(names.isna())] = MISSING_NAME
     return found
 
 
+def pandas_column(frame: Any, name: str) -> Any:
+    """Return a column of obs or var. Raise a ValueError if several columns have this name."""
+    column = frame[name]
+    if hasattr(column, "columns"):
+        raise ValueError(
+            f"The AnnData has several columns {name!r}. Keep the first: adata.obs = "
+            "adata.obs.loc[:, ~adata.obs.columns.duplicated()], and likewise for var."
+        )
+    return column
+
+
 def _pandas_frame(frame: Any) -> Frame:
     def column(name: str | None) -> tuple[np.ndarray, np.ndarray]:
-        return _of_pandas(frame.index.to_series() if name is None else frame[name])
+        return _of_pandas(frame.index.to_series() if name is None else pandas_column(frame, name))
 
     return Frame(list(frame), column)
 
@@ -297,26 +312,33 @@ def _no_layer(name: str, layer: str, layers: list[str]) -> ValueError:
     return ValueError(f"{name} has no layer {layer!r}. There are: {known}. layer=None reads X.")
 
 
+def _no_matrix(name: str, layers: list[str]) -> ValueError:
+    known = " or ".join(f"layer={each!r}" for each in layers)
+    return ValueError(f"{name} has no X. Pass {known or 'cells with a matrix of counts'}.")
+
+
 def _check_column(name: str, frame: str, column: str | None, columns: list[str]) -> None:
     if column is not None and column not in columns:
-        known = ", ".join(columns) or "none"
+        known = ", ".join(map(str, columns)) or "none"
         raise ValueError(f"{name} has no column {column!r} in {frame}. There are: {known}.")
 
 
 def _of_h5ad(source: Source, root: Group, layer: str | None, var: str | None) -> Cells:
-    holder, name, frame, layers = root, "X", root.group("var"), _members(root, "layers")
+    holder, name, frame = root, "X", root.group("var")
+    own, is_raw = _members(root, "layers"), "X" in _members(root, "raw")
+    layers = [*own, *["raw"] * is_raw]
     remedy = "adata.X = adata.X.tocsr()"
-    if layer is not None and layer in layers:
+    if layer is not None and layer in own:
         holder, name = root.group("layers"), layer
         remedy = f"adata.layers[{layer!r}] = adata.layers[{layer!r}].tocsr()"
-    elif layer == "raw" and "X" in _members(root, "raw"):
+    elif layer == "raw" and is_raw:
         holder = root.group("raw")
         frame = holder.group("var")
         remedy = "raw = adata.raw.to_adata(); raw.X = raw.X.tocsr(); adata.raw = raw"
     elif layer is not None:
         raise _no_layer(source.name, layer, layers)
     if holder.get(name) is None:
-        raise ValueError(f"{source.name} has no X. Pass layer= one of {', '.join(layers)}.")
+        raise _no_matrix(source.name, layers)
     barcodes = names_of(root.group("obs"))
     obs = stored_frame(root.group("obs"), len(barcodes))
     genes = stored_frame(frame, len(names_of(frame)))
@@ -325,8 +347,7 @@ def _of_h5ad(source: Source, root: Group, layer: str | None, var: str | None) ->
     return Cells(
         source.name, names.whole(), barcodes,
         *_matrix_of(source, holder, name, remedy, (len(barcodes), len(names))),
-        obs, genes, genes_among(genes, FEATURE_TYPES), source,
-        (*layers, *["raw"] * ("X" in _members(root, "raw"))),
+        obs, genes, genes_among(genes, FEATURE_TYPES), source, tuple(layers),
     )  # fmt: skip
 
 

@@ -40,6 +40,10 @@ def open_hdf5(name: str, path: str, n_bytes: int) -> tuple[Group, Any]:
     except OSError as error:
         if "file signature not found" not in str(error):
             raise
+        with open(path, "rb") as packed:
+            program = {b"\x1f\x8b": "gunzip -k", b"PK": "unzip -d FOLDER"}.get(packed.read(2))
+        if program is not None:
+            raise ValueError(f"{name} is packed. Unpack it: {program} {name}") from None
         raise ValueError(
             f"{name} is no HDF5 file, or its beginning is damaged. Files of cells are .h5ad, 10x "
             ".h5, zarr stores and matrix.mtx. For a table, read it with pandas.read_csv(path, "

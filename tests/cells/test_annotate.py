@@ -4,6 +4,7 @@ import csv
 import io
 import re
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -230,8 +231,8 @@ def test_tables_of_several_files_name_the_file_of_each_cell(model, tmp_path, mon
     assert files.unique().tolist() == ["The AnnData (1)", "The AnnData (2)"]
 
 
-def test_names_of_files_of_cells_are_refused_for_tables(model, tmp_path):
-    for name in "types.h5ad", "types.zarr", "types.h5":
+def test_names_of_other_files_are_refused_for_tables(model, tmp_path):
+    for name in "types.h5ad", "types.zarr", "types.h5", "types.tsv.gz", "types.parquet":
         with pytest.raises(ValueError, match=r"Name it \.tsv or \.csv"):
             annotate(model, cells(), output=tmp_path / name)
     adata = cells()
@@ -365,7 +366,7 @@ def test_markers_do_not_depend_on_features_that_are_not_genes_of_the_model(model
     both.var["feature_types"] = ["Gene Expression"] * 200 + ["Antibody Capture", "Gene Expression"]
     assert markers_by_type(model, both, top=5, groupby="cell_type") == expected
     both.X.data[0] = np.nan
-    with pytest.raises(ValueError, match="cell 0: a value is NaN"):
+    with pytest.raises(ValueError, match="cell 1: a value is NaN"):
         marker_genes(model, both, groupby="cell_type")
 
 
@@ -377,6 +378,23 @@ def test_markers_read_the_layer_of_the_model(model):
         expected = markers_by_type(own, adata, top=5, groupby="cell_type", layer=layer)
         found = markers_by_type(own, adata, top=5, groupby="cell_type", layer="as model")
         assert found == expected
+
+
+def test_estimated_counts_are_normalised_for_markers():
+    found, how = [], {"normalize": "counts", "target_sum": 100, "random_state": 0}
+    for X in COUNTS, COUNTS * np.float32(0.9):
+        model = CellClassifier(**how).fit(cells(X))
+        found.append(marker_genes(model, cells(X), groupby="cell_type"))
+    assert found[1]["gene"].tolist() == found[0]["gene"].tolist()
+    np.testing.assert_allclose(found[1]["score"], found[0]["score"], rtol=1e-3)
+
+
+def test_markers_of_normalised_counts_are_those_of_counts(model):
+    expected = marker_genes(model, cells(), groupby="cell_type")
+    shares = csr_matrix(COUNTS / COUNTS.sum(axis=1).reshape(-1, 1) * 1e4, dtype=np.float32)
+    found = marker_genes(model, cells(shares), groupby="cell_type")
+    assert found["gene"].tolist() == expected["gene"].tolist()
+    np.testing.assert_allclose(found["score"], expected["score"], rtol=1e-4)
 
 
 def test_markers_of_a_rare_type_are_its_own_genes():
@@ -416,6 +434,11 @@ def test_bad_arguments_of_marker_genes_are_refused(model):
             marker_genes(model, top=top)
     with pytest.raises(ValueError, match="adata must be an AnnData, got a str"):
         marker_genes(model, "cells.h5ad")
+    adata = cells()
+    adata.X.data[adata.X.indptr[7]] = np.nan
+    for act in annotate, partial(marker_genes, groupby="cell_type"):
+        with pytest.raises(ValueError, match="The AnnData, cell 8: a value is NaN"):
+            act(model, adata)
 
 
 def test_advice_for_missing_genes_names_raw(model):

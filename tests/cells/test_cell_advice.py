@@ -1,13 +1,16 @@
 """Messages for users of cells: they name the argument, the type, the genes or the file at fault."""
 
+import gzip
 import json
+import subprocess
 import warnings
+import zipfile
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from problems.cells import adata_of, anndata, counts_of, pd
+from problems.cells import adata_of, anndata, counts_of, pd, write_matrix
 from problems.command_line import run
 from problems.published_files import data_folder
 from sparsemargin import (
@@ -18,6 +21,7 @@ from sparsemargin import (
     fit_csr,
     fit_svmlight,
     load_model,
+    marker_genes,
     save_model,
 )
 from sparsemargin.distributed import fit_distributed
@@ -331,6 +335,49 @@ def test_csv_file_is_refused_with_a_remedy(model, tmp_path):
     assert model.predict(pd.read_csv(path, index_col=0)).tolist() == model.predict(cells()).tolist()
 
 
+def test_packed_files_are_refused_with_a_remedy(model, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    cells().write_h5ad("cells.h5ad")
+    with open("cells.h5ad", "rb") as file, gzip.open("packed.h5ad.gz", "wb") as packed:
+        packed.write(file.read())
+    with zipfile.ZipFile("cells.zip", "w") as packed:
+        packed.write("cells.h5ad")
+    with pytest.raises(ValueError, match=r"Unpack it: gunzip -k packed\.h5ad\.gz$"):
+        model.predict("packed.h5ad.gz")
+    with pytest.raises(ValueError, match=r"Unpack it: unzip -d FOLDER cells\.zip$"):
+        model.predict("cells.zip")
+    subprocess.run(["gunzip", "-k", "packed.h5ad.gz"], check=True)
+    assert model.predict("packed.h5ad").tolist() == model.predict(cells()).tolist()
+
+
+def test_folders_of_named_matrices_are_refused_with_a_remedy(model, tmp_path):
+    for name in "GSM1_", "GSM2_":
+        write_matrix(
+            f"{tmp_path}/{name}", COUNTS, list(cells().var_names), cells().obs_names, False
+        )
+    with pytest.raises(IsADirectoryError, match=r"Name the files in it: '.*/\*\.mtx\*'") as caught:
+        model.predict(tmp_path)
+    assert len(model.predict(str(caught.value).split("'")[1])) == 2 * len(TYPES)
+
+
+def test_objects_that_are_no_anndata_are_refused_with_a_remedy(model):
+    adata = cells()
+    adata.raw = adata
+    with pytest.raises(ValueError, match=r"Raw objects can't be read.*adata\.raw\.to_adata\(\)"):
+        model.predict(adata.raw)
+    assert model.predict(adata.raw.to_adata()).tolist() == model.predict(adata).tolist()
+
+
+def test_columns_of_a_table_that_are_no_genes_are_named(model):
+    frame = cells().to_df()
+    some = [None, *["text"] * (len(frame) - 1)]
+    for values, words in (some, "text, such as 'text'"), (pd.Timestamp("2020"), "times, such as"):
+        with pytest.raises(ValueError, match=f"The column 'other' has {words}"):
+            model.predict(frame.assign(other=values))
+    with pytest.raises(ValueError, match=r"2-dimensional|2D"):
+        model.predict(frame.iloc[0])
+
+
 def test_cells_without_a_label_can_not_be_scored(model):
     types = pd.Series(TYPES, dtype=object)
     types[3] = np.nan
@@ -352,3 +399,39 @@ def test_layer_of_a_model_is_left_out_on_the_command_line(path):
     expected = run("annotate", "a.model", "layer.h5ad").stdout
     assert run("annotate", "a.model", path, "--layer", "none").stdout == expected
     assert load_model("a.model").layer == "counts"
+
+
+@pytest.mark.filterwarnings("ignore:.*[Ff]orward slash")
+def test_columns_that_can_not_be_read_do_not_hinder_advice(model, tmp_path):
+    few = cells()[:, :40].copy()
+    few.var["path/name"] = "text"
+    few.write_h5ad(tmp_path / "few.h5ad")
+    few.var["lists"] = [[1, 2]] * few.n_vars
+    few.var = pd.concat([few.var, few.var], axis=1)
+    for what in few, tmp_path / "few.h5ad":
+        with pytest.warns(UserWarning, match="lacks 20 of the 60 genes"):
+            model.predict(what)
+
+
+def test_columns_with_numbers_as_names_are_listed(model):
+    adata = cells()
+    adata.obs[5] = adata.var[6] = 1
+    with pytest.raises(ValueError, match=r"There are: cell_type, 5\."):
+        new("other").fit(adata)
+    with pytest.raises(ValueError, match=r"There are: ensembl, 6\."):
+        model.predict(adata, var="other")
+
+
+def test_columns_with_one_name_are_refused_with_a_remedy(model):
+    adata = cells()
+    adata.obs = pd.concat([adata.obs, adata.obs], axis=1)
+    calls = [
+        lambda: new().fit(adata), lambda: model.annotate(adata, majority_voting="cell_type"),
+        lambda: marker_genes(model, adata, groupby="cell_type"),
+    ]  # fmt: skip
+    for call in calls:
+        with pytest.raises(ValueError, match=r"several columns 'cell_type'\. Keep the first"):
+            call()
+    adata.obs = adata.obs.loc[:, ~adata.obs.columns.duplicated()]
+    for call in calls:
+        call()

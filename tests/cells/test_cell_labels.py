@@ -9,7 +9,7 @@ import pytest
 
 from problems.cells import adata_of, counts_of, pd, write_10x
 from problems.command_line import run
-from sparsemargin import CellClassifier, fit_anndata
+from sparsemargin import CellClassifier, annotate, fit_anndata
 from sparsemargin.cells.source import CellForm, labels_of
 from sparsemargin.distributed import fit_distributed
 
@@ -311,6 +311,14 @@ def test_words_of_a_table_that_are_no_numbers_stay_text(path, tmp_path):
         table = pd.Series(words * 150, index=BARCODES)
         table.to_csv(tmp_path / "types.csv")
         assert labels(path, tmp_path / "types.csv") == expected * 150
+
+
+def test_numbers_as_names_of_cells_are_text():
+    adata = adata_of(*counts_of())
+    adata.obs.index = range(adata.n_obs)  # unlike adata.obs_names = ..., it keeps the numbers
+    labels = dict(enumerate(adata.obs["cell_type"]))
+    model = fit_anndata(adata, labels, random_state=0, max_iter=1)
+    assert annotate(model, adata).cells.tolist() == list(map(str, range(adata.n_obs)))
 
 
 def test_byte_labels_are_text(path):

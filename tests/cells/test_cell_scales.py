@@ -8,10 +8,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
 from problems.cells import adata_of, counts_of
 from problems.command_line import run
-from sparsemargin import annotate, fit_anndata, load_model, save_model
+from sparsemargin import (
+    AROWClassifier,
+    Rejector,
+    annotate,
+    fit_anndata,
+    load_model,
+    marker_genes,
+    save_model,
+)
 from sparsemargin.cells import source as stream
 from sparsemargin.genomes import CellNormalizer
 
@@ -296,6 +306,35 @@ def test_pipeline_checks_the_scale_of_matrices(model):
             assert np.array_equal(each.predict(csr_matrix(np.log2(1 + SHARES * 1e6))), expected)
     with pytest.raises(ValueError, match=r"X has .* Pass the counts\.$"):
         model.pipeline_.predict(csr_matrix(OTHERS["square roots"]))
+
+
+def test_pipelines_without_names_of_genes_are_refused_with_a_remedy():
+    adata = cells(DENSE)
+    pipeline = make_pipeline(CellNormalizer(), AROWClassifier(random_state=0))
+    pipeline.fit(adata.X, TYPES)
+    with pytest.raises(ValueError, match="without names of genes"):
+        annotate(pipeline, adata)
+    assert len(marker_genes(pipeline)) > 0
+    pipeline.fit(adata.to_df(), TYPES)
+    assert np.mean(annotate(pipeline, adata).predicted == TYPES) > 0.9
+
+
+def test_pipelines_that_are_no_models_of_cells_are_refused():
+    adata, steps = cells(DENSE), (LogisticRegression(), Rejector(AROWClassifier(random_state=0)))
+    fitted = [make_pipeline(CellNormalizer(), each).fit(adata.to_df(), TYPES) for each in steps]
+    for model in *fitted, make_pipeline(CellNormalizer(), AROWClassifier()):
+        with pytest.raises(ValueError, match="model must be a fitted CellClassifier"):
+            annotate(model, adata)
+
+
+def test_empty_cells_do_not_change_the_scale_of_the_others(model):
+    values = np.log1p(SHARES * 1e4)
+    expected = annotate(model, cells(values)).confidence
+    for n_full in 100, 0:
+        few = np.where(np.arange(len(values))[:, np.newaxis] < n_full, values, 0)
+        types, words = warned(annotate, model, cells(few))
+        np.testing.assert_allclose(types.confidence[:n_full], expected[:n_full], rtol=1e-6)
+        assert not [each for each in words if "converted" in each]
 
 
 def test_scale_of_a_single_cell_is_detected(model):

@@ -177,6 +177,48 @@ def test_backed_layers_raw_and_subsets_are_read(adata, path):
     fit_anndata(other, "cell_type", normalize=None)
 
 
+def test_backed_cells_have_the_names_and_layers_in_memory(adata, path):
+    adata.var_names = [f"gene{j}" for j in [0, 0, *range(2, adata.n_vars)]]
+    adata.raw = adata
+    adata.write_h5ad(path)
+    backed = anndata.read_h5ad(path, backed="r")
+    with pytest.raises(ValueError, match=r"'gene0'.* Call adata\.var_names_make_unique\(\)"):
+        fit_anndata(backed, "cell_type", **IN_ORDER)
+    backed.var_names_make_unique()
+    backed.obs_names = [f"other_{name}" for name in backed.obs_names]
+    backed.var["symbol"] = [name.upper() for name in backed.var_names]
+    backed.layers["counts"] = adata.X.copy()
+    labels = dict(zip(backed.obs_names, backed.obs["cell_type"], strict=True))
+    expected = fit_anndata(backed.to_memory(), labels, **IN_ORDER)
+    for how in {}, {"layer": "counts"}, {"var": "symbol"}:
+        model = fit_anndata(backed, labels, **IN_ORDER, **how)
+        assert np.array_equal(weights(model), weights(expected))
+        names = model.feature_names_in_.tolist()
+        assert names == list(backed.var["symbol"] if "var" in how else backed.var_names)
+        assert annotate(model, backed, **how).cells.tolist() == list(backed.obs_names)
+    with pytest.raises(ValueError, match="several genes"):
+        fit_anndata(backed, labels, layer="raw")
+    backed.raw.var.index = backed.var_names
+    raw = fit_anndata(backed, labels, layer="raw", **IN_ORDER)
+    assert np.array_equal(weights(raw), weights(expected))
+    backed.file.close()
+
+
+def test_cells_without_x_are_refused_with_the_other_matrices(adata, path):
+    adata.layers["counts"], adata.raw = adata.X.copy(), adata
+    del adata.X
+    for layers in ["counts", "raw"], ["raw"], []:
+        adata.write_h5ad(path)
+        for what in adata, path:
+            named = " or ".join(f"layer='{each}'" for each in layers) or "cells with a matrix"
+            with pytest.raises(ValueError, match=f"has no X. Pass {named}"):
+                fit_anndata(what, "cell_type")
+            for layer in layers:
+                fit_anndata(what, "cell_type", layer=layer, **IN_ORDER)
+        adata = anndata.AnnData(None, adata.obs, adata.var) if layers == ["raw"] else adata
+        adata.layers.pop("counts", None)
+
+
 def test_10x_h5_files_are_read(adata, tmp_path):
     X, types = counts_of()
     genes, barcodes = adata.var_names.tolist(), adata.obs_names.tolist()

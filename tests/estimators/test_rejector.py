@@ -5,6 +5,7 @@ import pytest
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
 from sklearn.exceptions import UnsetMetadataPassedError
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import get_scorer
@@ -196,8 +197,9 @@ def test_label_of_rejected_rows_is_a_whole_number_of_the_type_of_the_classes(lab
 
 
 def test_wrong_estimators_and_shares_are_reported():
-    with pytest.raises(TypeError, match=r"^LogisticRegression\(\) is no classifier of"):
-        Rejector(LogisticRegression()).fit(X, Y)
+    for other in LogisticRegression(), CalibratedClassifierCV(AROWClassifier(random_state=0)):
+        with pytest.raises(TypeError, match=r"\) is no classifier of sparsemargin"):
+            Rejector(other).fit(X, Y)
     for share in None, "0.1", np.nan:
         with pytest.raises(ValueError, match=r"max_error must be a share from 0 to 1, got"):
             Rejector(AROWClassifier(), max_error=share).fit(X, Y)

@@ -88,6 +88,18 @@ def test_columns_in_memory_and_in_files_are_equal(tmp_path, name):
             assert list(map(str, classes[codes[:3]].tolist())) == list(map(label_text, values))
 
 
+def test_index_may_also_be_a_column(tmp_path):
+    adata = adata_of(*counts_of())
+    adata.var["symbol"], adata.obs["barcode"] = adata.var_names, adata.obs_names
+    adata.var_names, adata.obs_names = adata.var["ensembl"], adata.obs["barcode"]
+    for what in adata, *written(adata, tmp_path):
+        model = fit_anndata(what, "cell_type", var="ensembl", random_state=0)
+        assert model.feature_names_in_.tolist() == adata.var["ensembl"].tolist()
+        with CellForm().open(what) as [cells]:
+            assert sorted(cells.obs.columns) == ["barcode", "cell_type"]
+            assert sorted(cells.var.columns) == ["ensembl", "symbol"]
+
+
 def test_nullable_string_names_are_read(tmp_path):
     adata = adata_of(*counts_of())
     expected = fit_anndata(adata, "cell_type", shuffle=False, max_iter=1)

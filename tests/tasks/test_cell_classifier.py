@@ -394,6 +394,14 @@ def test_10x_files_take_their_labels_from_a_table(tmp_path):
         assert model.score(path) > 0.9
 
 
+def test_batches_may_have_the_name_of_an_argument():
+    adata = cells()
+    adata.obs["y"] = adata.obs["donor"] = np.arange(adata.n_obs) % 3
+    found = [CellClassifier(batch=name, random_state=0).fit(adata, adata.obs["cell_type"])
+             for name in ("y", "donor")]  # fmt: skip
+    np.testing.assert_array_equal(*(each.predict_proba(adata) for each in found))
+
+
 def test_batches_of_a_data_frame_are_named_by_its_index():
     frame = FRAME.set_axis([f"c{i}" for i in range(300)])
     batch = pd.Series(np.arange(300) % 4, index=frame.index).astype(str)
