@@ -68,7 +68,7 @@ class Command(click.Command):
         try:
             return super().invoke(ctx)
         except ValueError as error:
-            # It imports NumPy, which takes 0.1 s and the help does not need.
+            # Imported here because NumPy takes 0.1 s, and the help does not need it.
             from sparsemargin.readers.reading import SettingsError
 
             if isinstance(error, SettingsError) and not ctx.meta.get(TRACEBACK):

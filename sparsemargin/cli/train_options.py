@@ -1,4 +1,4 @@
-"""The options of ``sparsemargin train``, and what a model is trained with according to them."""
+"""The options of ``sparsemargin train``, and the files and objects that they specify."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class TrainOptions:
 
     @property
     def cell_form(self) -> Any:
-        """Settings for reading cells. The values of the first cells decide how they are read."""
+        """Settings for reading cells. A new model's normalizer decides how values are read."""
         form = self.reading.cell_form()
         is_open = self.init_model is None and form.values is not None
         return replace(form, values="auto") if is_open else form
