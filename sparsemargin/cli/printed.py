@@ -86,7 +86,7 @@ class Printed:
         return tsv_row([*self._names_beside(own), *own])
 
     def _names_beside(self, own: list[str]) -> list[str]:
-        """Return the names of kept columns; ``kept_`` precedes those that repeat or are in `own`."""
+        """Return the names of kept columns, with ``kept_`` before names that are taken already."""
         names = list[str]()
         for name in self.keep:
             while name in own or name in names:
@@ -163,7 +163,7 @@ def _parts(explained: Explanation, n_features: int) -> Iterator[tuple[bytes, flo
 
 
 def _members(explained: Explanation, n_features: int) -> dict[str, Any]:
-    """Return the parts of an explanation, see `_parts`, as members of a JSON object."""
+    """Return the same parts as members of a JSON object. The sum of no contributions is 0."""
     added = explained.contributions.tolist()
     named = zip(explained.names[:n_features], added, strict=False)
     return {

@@ -163,8 +163,8 @@ def job_of(options: TrainOptions) -> Job:
 
 
 def _step_of(options: TrainOptions, kind: InputKind, step: Any, sources: list[Source]) -> Any:
-    """Return the vectorizer of texts or the normalizer of cells, which is that of the initial model
-    if there is one. None for svmlight text."""
+    """Return the vectorizer of texts or the normalizer of cells: `step` of the initial model, or a
+    new one. None for svmlight text."""
     init, reading = options.init_model, options.reading
     if kind == "svmlight":
         if step is not None:

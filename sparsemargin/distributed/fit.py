@@ -177,7 +177,7 @@ def fit_distributed(
         Parameters of the estimator; for cells also `genes`, `layer`, `normalize`, `target_sum`,
         `var` and `match`, see `fit_anndata`. ``intercept_scaling="auto"`` measures the first rows
         of the first shard. Kernels, and parameters that need all rows in one process, raise an
-        error with a remedy: `tol`, `soft_margin`, `max_corrections`,
+        error with a remedy: `tol`, `soft_margin`, `max_corrections`, `prior`, ``solver="dual"``,
         ``normalize="max"``, ``hypothesis="vote"`` or ``"random"``, and `sample_weight`.
 
     Returns

@@ -131,7 +131,7 @@ def schema_of_files(
 
 
 def schema_of_matrices(surveys: Sequence[Survey], titles: Sequence[str]) -> Schema:
-    """The schema of matrices; the classes are those of all shards. `titles` are the numbers of the
+    """The schema of matrices, with the classes of all shards. `titles` are the numbers of the
     shards, in words."""
     first = surveys[0]
     for survey, title in zip(surveys, titles, strict=True):

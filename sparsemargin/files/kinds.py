@@ -137,7 +137,7 @@ def _may_be_fasttext(source: Source) -> bool:
 
 
 def check_table_name(output: Any) -> None:
-    """Raise a ValueError if `output` is a path whose name is that of a file of cells."""
+    """Raise a ValueError if `output` is a path with the suffix of a file of cells."""
     if isinstance(output, str | os.PathLike) and os.fspath(output).endswith(CELL_ENDS):
         raise ValueError(
             f"output {os.fspath(output)} would be a table of text, and its name is that of a file "

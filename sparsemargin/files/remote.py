@@ -72,7 +72,7 @@ def _store_of(url: str) -> tuple[Any, str]:
 
 
 def _is_http(store: Any) -> bool:
-    """Return whether a file system of fsspec is that of HTTP."""
+    """Return whether a file system of fsspec reads files from HTTP servers."""
     protocol = store.protocol
     return "http" in ([protocol] if isinstance(protocol, str) else protocol)
 

@@ -174,8 +174,8 @@ class Passes:
         return min(1.0, last.consumed / size) if last.consumed and size else 1.0
 
     def consumed(self, block: LabelledRows, n_rows: int) -> int:
-        """Return how many bytes of the source the first `n_rows` rows of a pass take, of which
-        `block` is the last block."""
+        """Return the number of bytes of the source that a pass has read after `n_rows` rows, the
+        last of which are in `block`."""
         if block.first_row is not None:  # the block is from the cache
             return (self.n_bytes or 0) * n_rows // self.n_rows
         consumed = block.consumed or 0
