@@ -103,7 +103,7 @@ class _Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
-            # It imports NumPy, which takes 0.1 s.
+            # Imported here because NumPy takes 0.1 s.
             from sparsemargin._checks import did_you_mean
 
             ctx.fail(f"No such command {args[0]!r}.{did_you_mean(args[0], _COMMANDS)}")

@@ -32,7 +32,7 @@ def live_display(*, visible: bool = True) -> Iterator[Display | None]:
     if is_quiet() or not visible or not sys.stderr.isatty():
         yield None
         return
-    # rich takes 0.1 s, which redirected output does not need.
+    # Imported here because rich takes 0.1 s, and redirected output does not need it.
     from rich import console, progress
 
     # On a terminal with 80 columns, 50 remain for the text.
@@ -95,7 +95,7 @@ def print_table(
     Control characters are escaped, and no cell is truncated. On a narrow terminal, left-aligned
     cells are folded to several lines if the table then fits.
     """
-    # rich takes 0.1 s, which commands that print no table do not need.
+    # Imported here because rich takes 0.1 s, and most commands print no table.
     from rich import box, console, table, text
 
     output = console.Console()

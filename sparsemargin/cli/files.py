@@ -37,7 +37,7 @@ InputKind = Literal["svmlight", "texts", "cells"]
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """The options for reading files, which several commands have. Empty ones were not given."""
+    """The options for reading files, which several commands have. Empty options were not given."""
 
     format: Any = None
     text: tuple[str, ...] = ()
@@ -68,7 +68,7 @@ class ReadingOptions:
         return {name: getattr(self, name) for name in CELL_OPTIONS}
 
     def as_model(self, wrappers: Mapping[str, Mapping[str, Any]], kind: InputKind) -> Self:
-        """Return the options with the parameters of a model's estimators for those not given."""
+        """Return the options; those that were not given are taken from a model's estimators."""
         settings = {name: value for each in wrappers.values() for name, value in each.items()}
         text = settings.get("text") or ()
         text = (text,) if isinstance(text, str) else tuple(text)
@@ -95,7 +95,7 @@ class ReadingOptions:
 
     def cell_form(self) -> Any:
         """Return the settings for reading cells."""
-        # It imports scipy, which takes 0.2 s, and only cells need it here.
+        # Imported here because scipy takes 0.2 s, and only cells need it.
         from sparsemargin.cells.genes import CellForm
 
         layer, var = (None if each == "none" else each for each in (self.layer, self.var))
@@ -107,11 +107,11 @@ def input_kind(
     files: Sequence[Source | str], form: Any, *, texts: bool = False, encoding: str = "utf-8",
     **cell_options: Any,
 ) -> InputKind:  # fmt: skip
-    """Return the kind of all input files of a command, which can't be read together otherwise.
+    """Return the kind of all input files of a command. Files of several kinds raise a UsageError.
 
-    `form` and `texts` are as for `kind_of`. Only texts have another `encoding` than UTF-8. Raise a
-    UsageError if it, or a value of `cell_options`, is given for other files, and a ValueError for
-    models, row caches and archives.
+    `form` and `texts` are as for `kind_of`. Raise a UsageError also for an `encoding` other than
+    UTF-8 if the files are not texts, and for a value of `cell_options` if they are not cells. Raise
+    a ValueError for models, row caches and archives.
     """
     kinds: dict[str, Kind] = {}
     encoded = encoding_named(encoding) != "utf-8"
@@ -222,7 +222,7 @@ def _cells_of(
     sources: list[Source], normalizer: Any, options: ReadingOptions, labelled: bool
 ) -> OpenCorpus:
     """Return a function that opens files of cells for a fitted normalizer."""
-    # It imports scipy, which takes 0.2 s, and only cells need it here.
+    # Imported here because scipy takes 0.2 s, and only cells need it.
     from sparsemargin.cells.source import corpus_for
 
     form, label = options.cell_form(), options.label_column if labelled else None

@@ -49,7 +49,8 @@ def command(files: tuple[str, ...], as_json: bool, **reading: Any) -> None:
     """
     options = ReadingOptions.of(reading)
     figures, failures = list[dict[str, Any]](), 0
-    open_sources([STANDARD_INPUT] * max(1, files.count(STANDARD_INPUT)))  # it can be read once
+    # This raises an error if standard input is named twice.
+    open_sources([STANDARD_INPUT] * max(1, files.count(STANDARD_INPUT)))
     found = [(name, each) for name in files for each in _found(name)]
     check_apart(each for _, each in found if isinstance(each, Source))
     for name, source in found:
@@ -173,7 +174,7 @@ def _figures_of_cache(source: Source, n_jobs: int | None) -> dict[str, Any]:
         for rows in cache.blocks():
             tally.add(rows)
         table = LabelTable(cache.label_texts, cache.label_numbers)
-        # Column 0 may be empty if indices start at 1.
+        # Column 0 is not counted if indices start at 1.
         n_features = min(cache.n_columns, cache.highest + (cache.lowest == 0))
         return {**tally.figures(n_features, table.short_texts()), "dtype": cache.dtype.name}
 
@@ -205,7 +206,7 @@ def _figures(source: Source, kind: Kind, options: ReadingOptions) -> dict[str, A
     if kind in FORMS:
         return {**about, "kind": "texts", **_figures_of_documents(source, options.document_form())}
     if kind == "cells":
-        # It imports scipy, which takes 0.2 s, and only cells need it here.
+        # Imported here because scipy takes 0.2 s, and only cells need it.
         from sparsemargin.cells.describe import describe_cells
 
         return {**about, **describe_cells(source, options.label)}

@@ -100,7 +100,7 @@ def _certificate(learner: Learner) -> dict[str, Any]:
 def _strongest(learner: Learner, names: Sequence[str], top: int) -> list[dict[str, Any]]:
     """Return the features with the largest weights for and against each class.
 
-    With two classes, only those of the second class are returned.
+    With two classes, only the features of the second class are returned.
     """
     labels = [label_text(label) for label in learner.classes_.tolist()][-learner.space.n_vectors :]
     strongest = []

@@ -40,7 +40,7 @@ class Option(click.Option):
         self.section, self.parameter = section, parameter
 
     def takes(self, parameter: str, value: str | None) -> bool:
-        """Return whether this option stands for `parameter` (under another name) with `value`."""
+        """Return whether this option, under another name, is `parameter` and can have `value`."""
         choices = getattr(self.type, "choices", ())
         return parameter == self.parameter and word_for((value or "").strip("'")) in choices
 
@@ -68,7 +68,7 @@ class Command(click.Command):
         try:
             return super().invoke(ctx)
         except ValueError as error:
-            # It imports NumPy, which takes 0.1 s and the help does not need.
+            # Imported here because NumPy takes 0.1 s, and the help does not need it.
             from sparsemargin.readers.reading import SettingsError
 
             if isinstance(error, SettingsError) and not ctx.meta.get(TRACEBACK):

@@ -1,4 +1,4 @@
-"""Options for the parameters of the algorithms, derived from the declarations of these."""
+"""Command-line options that are derived from the declared parameters of the algorithms."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _IN_STREAMS = {
 }
 
 
-# This kernel needs the kernel of all pairs of rows, which no file of rows has.
+# This kernel needs kernel values of all pairs of rows, which files of rows do not contain.
 _NOT_OF_FILES = "precomputed"
 
 # The other kernels, and the parameters of all of them.

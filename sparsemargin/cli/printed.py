@@ -86,7 +86,7 @@ class Printed:
         return tsv_row([*self._names_beside(own), *own])
 
     def _names_beside(self, own: list[str]) -> list[str]:
-        """Return the names of kept columns. Those in `own`, too, begin with ``kept_``."""
+        """Return the names of kept columns, with ``kept_`` before names that are taken already."""
         names = list[str]()
         for name in self.keep:
             while name in own or name in names:
@@ -163,7 +163,7 @@ def _parts(explained: Explanation, n_features: int) -> Iterator[tuple[bytes, flo
 
 
 def _members(explained: Explanation, n_features: int) -> dict[str, Any]:
-    """Return the same as members of an object. The sum of no other contributions is 0."""
+    """Return the same parts as members of a JSON object. The sum of no contributions is 0."""
     added = explained.contributions.tolist()
     named = zip(explained.names[:n_features], added, strict=False)
     return {

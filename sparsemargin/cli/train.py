@@ -149,7 +149,7 @@ def command(**values: Any) -> None:
     options = replace(options, reading=job.reading)
     check_outputs(options, job)
     learn = _training_of(options, job)
-    found_there = None if job.checkpoint is None or options.resume else state_of(job.checkpoint)
+    state_before = None if job.checkpoint is None or options.resume else state_of(job.checkpoint)
     # From here on, Ctrl-C only takes effect during training. The model is saved in any case.
     click.get_current_context().with_resource(uninterrupted())
     with learning_progress() as show, _noting_interruption() as interrupted:
@@ -167,17 +167,17 @@ def command(**values: Any) -> None:
         return
     _save(options, job, learner)
     if job.checkpoint is not None and not interrupted:
-        remove_written(job.checkpoint, found_there)
+        remove_written(job.checkpoint, state_before)
     if options.readable is not None:
         with _noting_model(options.output), interruptible():
             names = _names(learner, options.dictionary, job.step)
             write_readable(options.readable, learner, names)
     before = 0 if job.init is None else int(np.sum(job.init.n_corrections_))
     if job.init is not None and len(job.init.classes_) == 2 < len(learner.classes_):
-        before *= 2  # the vector of two classes has become one of each
+        before *= 2  # the vector of the two classes was replaced by one vector for each
     # With --dask, an interrupted epoch is not part of the model.
-    whole = inf if options.dask is None else learner.n_iter_
-    kept = [progress for epoch, progress in epochs.items() if epoch <= whole]
+    n_complete = inf if options.dask is None else learner.n_iter_
+    kept = [progress for epoch, progress in epochs.items() if epoch <= n_complete]
     figures = _figures(learner, kept, before, interrupted=bool(interrupted))
     figures = {"model": options.output, "model_bytes": size_of(options.output), **figures}
     if options.dask is None and options.cache and os.path.isfile(options.cache):
@@ -192,7 +192,7 @@ def _training_of(options: TrainOptions, job: Job) -> Callable[..., Learner]:
     """Return the function that trains the model. Its argument `report` receives the progress."""
     arguments = _arguments_of(options, job)
     if options.dask is not None:
-        # It imports Dask and scipy, which take a second, and no other way of training needs them.
+        # Imported here because Dask and scipy take a second, and only --dask needs them.
         from sparsemargin.cli.train_on_dask import training_on_dask
 
         return training_on_dask(options, job, arguments)
@@ -206,7 +206,7 @@ def _training_of(options: TrainOptions, job: Job) -> Callable[..., Learner]:
     if job.kind == "texts":
         how = options.reading.document_form()
         return partial(learn_documents, job.sources, job.step, how, **arguments)
-    # It imports scipy, which takes 0.2 s, and only cells need it here.
+    # Imported here because scipy takes 0.2 s, and only cells need it.
     from sparsemargin.cells.learn import learn_cells
 
     label, form = options.reading.label_column, options.cell_form
@@ -245,12 +245,12 @@ def _arguments_of(options: TrainOptions, job: Job) -> dict[str, Any]:
 
 
 def _save(options: TrainOptions, job: Job, learner: Learner) -> None:
-    """Save the model, unless each mixture of the workers' models has already been saved."""
+    """Save the model. With --dask, each mixture has already been saved."""
     if options.dask is not None:
         return
     parts: dict[str, Any] = {"steps": []}
     if job.step is not None:
-        # They import scikit-learn, which takes a second, and svmlight text does not need it.
+        # Imported here because scikit-learn takes a second, and svmlight text does not need it.
         from sparsemargin.tasks.cell_classifier import CellClassifier
         from sparsemargin.tasks.text_classifier import TextClassifier
 

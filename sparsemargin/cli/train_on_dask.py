@@ -30,5 +30,5 @@ def training_on_dask(
         row_maker=row_maker, cache_dir=options.cache or None, mixing=options.mixing or "auto",
         **arguments,
     )  # fmt: skip
-    # Ctrl-C may stop it at any time, because each mixture is saved atomically.
+    # Ctrl-C may stop training at any time, because each mixture is saved atomically.
     return interruptible()(learn)

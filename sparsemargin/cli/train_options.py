@@ -1,4 +1,4 @@
-"""The options of ``sparsemargin train``, and what a model is trained with according to them."""
+"""The options of ``sparsemargin train``, and the files and objects that they specify."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class TrainOptions:
 
     @property
     def cell_form(self) -> Any:
-        """Settings for reading cells. The values of the first cells decide how they are read."""
+        """Settings for reading cells. A new model's normalizer decides how values are read."""
         form = self.reading.cell_form()
         is_open = self.init_model is None and form.values is not None
         return replace(form, values="auto") if is_open else form
@@ -163,8 +163,8 @@ def job_of(options: TrainOptions) -> Job:
 
 
 def _step_of(options: TrainOptions, kind: InputKind, step: Any, sources: list[Source]) -> Any:
-    """Return the vectorizer of texts or the normalizer of cells, which is that of the initial model
-    if there is one. None for svmlight text."""
+    """Return the vectorizer of texts or the normalizer of cells: `step` of the initial model, or a
+    new one. None for svmlight text."""
     init, reading = options.init_model, options.reading
     if kind == "svmlight":
         if step is not None:

@@ -57,7 +57,7 @@ def open_shard(given: Any, y: Any = None, row_maker: RowMaker | None = None) -> 
 
 
 class Lazy:
-    """The handle of a call that is made in this process when its result is needed first."""
+    """The handle of a call that is made in this process when its result is first needed."""
 
     def __init__(self, function: Callable[..., Any], *arguments: Any) -> None:
         self._call: tuple[Callable[..., Any], tuple[Any, ...]] | None = function, arguments
@@ -77,15 +77,14 @@ def _known(value: Any) -> Any:
 
 
 class Backend(ABC):
-    """Makes calls for the shards, and others.
+    """Calls functions, and returns handles of their results.
 
-    Calls are given by their handles. These may be arguments of other calls, which must not change
-    the results that they stand for.
+    A handle may be an argument of other calls, which receive the result and must not change it.
     """
 
     shards: list[Any]  # handles
-    names: list[str]  # names of the files of the shards that were given, or their numbers
-    numbers: list[list[int]]  # of each shard: its number among those given; several if joined
+    names: list[str]  # names of the files of the given shards, or their numbers
+    numbers: list[list[int]]  # for each shard, the numbers of the given shards that it consists of
     n_workers: int  # the number of workers now
 
     def __init__(self, given: Sequence[Pair | FileShard]) -> None:
@@ -113,7 +112,7 @@ class Backend(ABC):
         self.numbers = [[*chain.from_iterable(self.numbers[s] for s in run)] for run in runs]
 
     def title(self, s: int) -> str:
-        """The numbers of a shard among those that were given, in words."""
+        """The numbers of the given shards that a shard consists of, in words."""
         first, last = self.numbers[s][0], self.numbers[s][-1]
         return f"shard {first}" if first == last else f"shards {first} to {last}"
 
@@ -122,7 +121,7 @@ class Backend(ABC):
         return ", ".join(self.names[number] for number in self.numbers[s])
 
     def naming(self, s: int | None) -> AbstractContextManager[None]:
-        """A context that adds the number of a shard, as it was given, to errors."""
+        """A context that adds the title of a shard to errors."""
         return _naming(None if s is None else self.title(s), len(self.names))
 
     @abstractmethod
@@ -135,8 +134,8 @@ class Backend(ABC):
 
     @abstractmethod
     def completed(self, calls: Mapping[int, Any], more: Sequence[Any] = ()) -> Generator[int]:
-        """Yield the shards whose calls have been made. At the end, the calls of `more` have been
-        made, too."""
+        """Yield each shard when its call has completed. At the end, the calls of `more` have
+        completed, too."""
 
     @abstractmethod
     def gather(self, handles: Sequence[Any]) -> list[Any]:
@@ -154,7 +153,7 @@ class Backend(ABC):
         return dict(zip(arguments, self.map(function, *given), strict=True))
 
     def each(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
-        """The results of a function for all shards, in order. The arguments are handles, or short
+        """The results of a function for all shards, in order. The arguments are handles or small
         values."""
         calls = self.over_shards(function, dict.fromkeys(range(len(self.shards)), arguments))
         return self.results(calls)
@@ -262,10 +261,10 @@ class DaskBackend(Backend):
         return self.submit(_itself, value)
 
     def map(self, function: Callable[..., Any], *arguments: Iterable[Any]) -> list[Future]:
-        """See `Backend.map`. Calls are submitted at once. If they were submitted one by one, Dask
-        could assign all of them to the worker that is idle each time, and the shards would stay
-        there. Tasks are not restricted to workers. If all workers are gone for a moment, Dask can
-        wait for ever for a preferred worker, even if others are allowed."""
+        """See `Backend.map`. All calls are submitted together. If they were submitted one by one,
+        Dask could assign all of them to one worker that is idle each time, and the shards would
+        stay there. Tasks are not restricted to workers, because Dask can wait for ever for a
+        preferred worker if all workers are gone for a moment, even if others are allowed."""
         with self._connected():
             futures = self.client.map(function, *map(list, arguments), pure=False)
         self.needed.update(futures)
@@ -300,8 +299,8 @@ class DaskBackend(Backend):
     def _completed(
         self, futures: Sequence[Future], shards: Mapping[Future, int]
     ) -> Iterator[Future]:
-        """Yield futures as soon as they have completed. Those that failed because workers died are
-        restarted a number of times; other errors are raised, with the shard that they are of."""
+        """Yield futures as soon as they have completed. Futures that failed because workers died
+        are restarted up to `_RETRIES` times. Other errors are raised with the shard's title."""
         killed, retries = imported_dask().distributed.KilledWorker, Counter[Any]()
         ended = SimpleQueue[Any]()
         running = set(futures)
@@ -320,13 +319,14 @@ class DaskBackend(Backend):
                 running.remove(future)
                 yield future
                 continue
-            # The callback of a result that was lost with its worker is called at once.
+            # If a result was lost with its worker, the callback is called at once. The pause avoids
+            # a busy loop.
             if future.status == "lost":
                 time.sleep(0.1)
             future.add_done_callback(ended.put)
 
     def _raise_error_of(self, future: Future, shards: Mapping[Future, int]) -> None:
-        """Raise the error of a call. It may have begun in a call for a shard, which it names."""
+        """Raise the error of a call. If a call for a shard has failed, the error names it."""
         future = next((each for each in shards if each.status == "error"), future)
         with self.naming(shards.get(future)):
             _refuse_worker(future.exception())

@@ -1,6 +1,6 @@
-"""Shards of cells: how a worker makes rows of them, and what is asked of them before training.
+"""Shards of cells: their conversion to rows on a worker, and the facts collected before training.
 
-scikit-learn is imported with this module, so it is imported only for cells.
+This module imports scikit-learn. Other modules import it inside functions, only for cells.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from sparsemargin.readers.label_tables import named_table
 # Number of first cells that decide whether a Dask array has counts or logarithms.
 _FIRST_CELLS = 512
 
-#: Cells of all shards, and their types.
+#: Some cells of all shards, and their types.
 Sample = tuple[csr_matrix, list[str]]
 
 
@@ -49,7 +49,7 @@ class CellRows:
     wanted: Any = None
     seed: int | None = 0  # seed for shuffling the cells of a file
     columns: np.ndarray | None = None  # columns of the genes, for shards of matrices
-    of_truths: bool = False  # whether the labels of files are truth values, learned as texts
+    of_truths: bool = False  # whether the labels of files are truth values, encoded as texts
 
     name: ClassVar = "normalizer"
     on_one_machine: ClassVar = "fit_anndata"
@@ -162,7 +162,7 @@ def _genes_and_classes(
         genes = [
             SimpleNamespace(
                 name=each.name, genes=each.genes, is_gene=each.is_gene,
-                var=SimpleNamespace(texts=dict),  # its columns would be large messages
+                var=SimpleNamespace(texts=dict),  # no columns, because they are large messages
             )
             for each in cells
         ]  # fmt: skip

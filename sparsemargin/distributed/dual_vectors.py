@@ -4,8 +4,8 @@ The average is that of theta, not of w. For p > 2 an average of weights is not t
 average of dual vectors. ``||.||_p**2 / 2`` is convex in theta, so the distance of a mixture to
 the target, in the measure used in the proofs, is at most the average distance of the shards.
 
-The mixture is cut into slices of coordinates. A shard returns what it has changed by slices, each
-slice is mixed by one task, and shards begin from the mixed slices.
+The mixture is cut into slices of coordinates. A shard returns its changes for each slice, one task
+mixes each slice, and shards start from the mixed slices.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ from sparsemargin.distributed.slices import (
 )
 from sparsemargin.models import Learner
 
-# In the first epoch, shards are mixed after 1/_SHARE of their rows, but after _MOST_FIRST rows at
-# the latest, and again whenever they have used twice as many. If shards have few rows, they are
-# mixed at least _LEAST times in all epochs, otherwise once in later epochs. Chosen by experiment.
+# In the first epoch, shards are mixed after 1/_SHARE of their rows (_FEWEST_FIRST to _MOST_FIRST
+# rows), and whenever the number of used rows has doubled. Shards with fewer than _FEW rows are
+# mixed about _LEAST times in every epoch, others once in later epochs. Chosen by experiment.
 _SHARE, _FEWEST_FIRST, _MOST_FIRST = 64, 8, 1000
 _LEAST, _FEW = 16, 4096
 
-# Slices are mixed in parallel, but each of several is a task for each shard, which takes the
-# scheduler about 0.25 ms. Mixing of n slices takes the time of some 256 * n rows, of which the
-# estimate is least if a shard has used 256 * n**2 rows. Fewer than _ROWS_A_SLICE rows of all shards
-# are mixed in less time than they are divided.
+# Slices are mixed in parallel, but each slice costs the scheduler about 0.25 ms per shard. This
+# overhead of n slices takes as long as training on 256 * n rows. The total time is estimated to be
+# least for n = sqrt(rows of a shard / 256). Results of fewer than _ROWS_A_SLICE rows of all shards
+# are mixed faster than they are divided.
 _ROWS_A_SLICE, _MOST_SLICES = 1 << 17, 32
 
 # Numbers that are sent with each vector: the number of corrections, the largest norm of a corrected
@@ -63,7 +63,7 @@ def cuts_of(n_rows: int, *, first_epoch: bool) -> list[int]:
     while cuts[-1] < n_rows:
         cuts.append(cuts[-1] + min(step, most))
         step = cuts[-1]
-    # A part of few rows is joined with the part before it.
+    # A short last part is joined with the part before it.
     if len(cuts) > 2 and n_rows - cuts[-2] < (cuts[-2] - cuts[-3]) / 2:
         del cuts[-2]
     return [*cuts[:-1], n_rows]
@@ -122,8 +122,8 @@ class VectorEpoch(ShardEpoch):
                 arrays[1, places] = each.variances[which]
         theta, *variances = arrays.reshape(len(arrays), -1, shape.n_vectors)
         self.exponent, power = norms_of(slices, shape.n_vectors, space.p)
-        # Without other coordinates, the value is too small to change a norm. It is not 0, so that
-        # it shows the factor by which training has scaled the vector.
+        # One coordinate stands for all others and has their norm. If that is 0, a value too small
+        # to change a norm is used instead, because `_sums` divides by the coordinate.
         left = power
         if not space.adaptive:
             own = np.abs(theta, dtype=np.float64)
@@ -190,7 +190,8 @@ class VectorEpoch(ShardEpoch):
         return np.where(np.isfinite(ratio), ratio, 1.0)
 
     def _sums(self, moved: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The factor of unchanged sums by vector, and the keys and values of the others."""
+        """For each vector, the factor that gives the sums of unchanged coordinates from their
+        weights; and the keys and values of all other sums."""
         space, other = self.space, self.others.start
         base, sums = self.theta, space.summed()
         if space.p != 2.0:
@@ -217,7 +218,7 @@ class Mixed:
 
     bounds: list[int]  # cells where slices begin, and the number of all cells
     slices: list[Any]
-    sums: list[Any]  # no slices without averaging
+    sums: list[Any]  # empty without averaging
     scalars: dict[str, np.ndarray]  # each of shape (n_vectors,)
     trials: int
 
@@ -243,7 +244,7 @@ class VectorMixer(Mixer):
     def take(self, space: LinearSpace) -> None:
         share, dtype = self.backend.share, space.t.dtype
         held: list[np.ndarray] = [np.zeros((0, 1), dtype) for _ in range(3)]
-        # The arrays of a new space need not be looked through.
+        # A new space has no coordinates to store, so its arrays are not searched.
         if space.trials:
             held[0] = _theta_of(space)
             if space.adaptive:
@@ -264,7 +265,7 @@ class VectorMixer(Mixer):
         )  # fmt: skip
 
     def _bounds(self, part: Part) -> list[int]:
-        """The cells where the slices of the mixture after a part begin, and the number of all."""
+        """The first cell of each slice of the mixture after a part, and the number of all cells."""
         n_slices = slices_for(part.stop - part.start, len(self.n_rows))
         if n_slices > 1:
             n_slices = min(n_slices, self.backend.n_workers)
@@ -272,7 +273,7 @@ class VectorMixer(Mixer):
 
     def starts(self, step: int, part: Part) -> list[Any]:
         state = self.state
-        # The number of workers may change at any time.
+        # The bounds are stored for `merge`, because the number of workers may change meanwhile.
         self.bounds = self._bounds(part)
         return [(self.bounds, state.scalars, *state.slices)] * len(self.n_rows)
 
@@ -280,7 +281,7 @@ class VectorMixer(Mixer):
         state, p, call = self.state, self.mixture.space.p, self.backend.submit
         mixed, sums = [], []
         for i, cells in enumerate(pairwise(self.bounds)):
-            # The only piece is not copied.
+            # With a single slice, each result has one piece and need not be divided.
             pieces = learned
             if len(self.bounds) > 2:
                 pieces = self.backend.map(Learned.piece, learned, [i] * len(learned))
@@ -293,7 +294,7 @@ class VectorMixer(Mixer):
             if state.sums:
                 before += [state.sums[i] for i in which]
                 sums.append(call(sum_slice, p, cells, len(which), *before, *pieces))
-        # Updates are not sent to the shards with the slices.
+        # The updates are separated from the slices, because shards do not need them.
         (updates, *slices) = self.backend.map(getitem, [mixed[0], *mixed], [1, *[0] * len(mixed)])
         # All handles are kept, so that calls can be repeated if several workers die.
         self.merged = self.bounds, slices, sums, mixed
@@ -310,7 +311,7 @@ class VectorMixer(Mixer):
         gathered = self.backend.gather([*state.slices, *state.sums])
         slices, sums = gathered[: len(state.slices)], gathered[len(state.slices) :]
         if keep and state is self.state:
-            # They can be computed again from these copies, without the tasks of earlier epochs.
+            # Lost slices are restored from these copies, without the tasks of earlier epochs.
             handles = [self.backend.share(each) for each in gathered]
             n = len(state.slices)
             self.state = replace(state, slices=handles[:n], sums=handles[n:])

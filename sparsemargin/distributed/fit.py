@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 # Default number of epochs if an algorithm is named.
 _EPOCHS = 5
 
-# Parameters that only shards of files have.
+# Parameters that apply only to shards of files.
 _OF_FILES = (
     "classes", "positive", "multilabel", "n_features", "hash_bits", "zero_based", "dtype",
     "cache_dir",
@@ -68,7 +68,7 @@ _NEED_ALL_ROWS = {
     "kernel": "linear", "soft_margin": 0, "tol": None, "max_corrections": None,
     "solver": "auto", "normalize": "running", "prior": None,
 }  # fmt: skip
-# Parameters of which a single value, given here, needs all rows.
+# The only values of these parameters that need all rows; other values are allowed.
 _ONE_VALUE = {"solver": "dual", "normalize": "max"}
 
 
@@ -105,9 +105,9 @@ def fit_distributed(
     """Fit a classifier to shards of the data on several machines.
 
     All shards start from the same vectors and train on a part of their rows. Their results are
-    averaged, and the next part starts from this mixture [1]_. If one-vs-rest vectors are at least
-    as many as the shards, the vectors visit the shards in a ring instead, without averaging. The
-    guide to distributed training says what is averaged for each algorithm.
+    averaged, and the next part starts from this mixture [1]_. If there are at least as many
+    one-vs-rest vectors as shards, the vectors visit the shards in a ring instead, without
+    averaging. The guide to distributed training says what is averaged for each algorithm.
 
     The model depends on the shards and their order. It does not depend on the number of workers, on
     the loss of workers, or on interruptions that are resumed: the results are bitwise equal. With
@@ -117,7 +117,7 @@ def fit_distributed(
     Parameters
     ----------
     shards : Dask collection, list of pairs, or list of paths
-        One or more for each worker. The model depends on how the rows are divided into shards.
+        One or more shards per worker. The model depends on how the rows are divided into shards.
 
         - A Dask array of shape (n_samples, n_features) whose blocks are CSR matrices, or can be
           converted to them: each block of rows is a shard.
@@ -144,13 +144,14 @@ def fit_distributed(
         a named algorithm. Otherwise one, or more if there are few rows, as in `AutoClassifier`;
         for cells as in `fit_anndata`.
     mixing : {"auto", "ring", "uniform"}, default="auto"
-        "uniform": average, in which all shards have the same weight. "ring": each vector visits one
-        shard after the other, and equals that of one machine with all rows, starting with the shard
-        where the vector begins. "auto": a ring if there are at least as many vectors as shards,
-        else "uniform". No effect for "ho" and "so".
+        "uniform": the average, with equal weights for all shards. "ring": each vector visits one
+        shard after the other, which gives the same vector as one machine that trains on the shards
+        in this order. "auto": "ring" if there are at least as many vectors as shards, else
+        "uniform". No effect for "ho" and "so".
     min_rows : int, default=1000
-        Consecutive shards with fewer rows are joined into shards with at least so many, because a
-        model of few rows is worse, and takes no time. Row caches are not joined. 1: never.
+        Consecutive shards with fewer rows are joined into shards with at least `min_rows` rows,
+        because averages of models of few rows are less accurate. Row caches are not joined. 1: no
+        shards are joined.
     classes, positive, multilabel, n_features, hash_bits, zero_based, dtype
         Parameters for files, see `fit_svmlight`. For row caches and files of texts, only
         `classes`, `positive` and `multilabel` can be used.
@@ -177,13 +178,13 @@ def fit_distributed(
         Parameters of the estimator; for cells also `genes`, `layer`, `normalize`, `target_sum`,
         `var` and `match`, see `fit_anndata`. ``intercept_scaling="auto"`` measures the first rows
         of the first shard. Kernels, and parameters that need all rows in one process, raise an
-        error with a remedy: `tol`, `soft_margin`, `max_corrections`,
+        error with a remedy: `tol`, `soft_margin`, `max_corrections`, `prior`, ``solver="dual"``,
         ``normalize="max"``, ``hypothesis="vote"`` or ``"random"``, and `sample_weight`.
 
     Returns
     -------
     estimator : Classifier, TextClassifier or CellClassifier
-        The fitted estimator, as of `fit_csr`, `fit_text` and `fit_anndata`.
+        The fitted estimator, of the type that `fit_csr`, `fit_text` or `fit_anndata` returns.
 
     Raises
     ------
@@ -191,7 +192,7 @@ def fit_distributed(
         If an argument or a shard is invalid. The message names it and suggests a remedy.
     OSError
         If a file cannot be read on the worker. `ConnectionError` if no scheduler or worker answers,
-        if workers have another version of the library, or if they repeatedly die of a shard.
+        if workers have another version of the library, or if they repeatedly die on one shard.
         `LostScheduler`, a `ConnectionError`, if the connection to the scheduler is lost; its
         message says where the last mixture is stored.
     ImportError
@@ -239,13 +240,13 @@ def fit_distributed(
 
 
 def learn_distributed(shards: Any, **arguments: Any) -> Learner:
-    """`fit_distributed` for files without scikit-learn. Returns a learner, and passes `Progress` to
-    `report` whenever training on a shard is complete."""
+    """Train on files as `fit_distributed` does, without scikit-learn. Returns a learner, and passes
+    `Progress` to `report` whenever training on a shard is complete."""
     return learn_shards(shards, None, ShardOptions.of(arguments))
 
 
 def learn_shards(shards: Any, y: Any, options: ShardOptions) -> Learner:
-    """Train on shards of files, or of a matrix with its labels."""
+    """Train on shards in any form that `fit_distributed` accepts."""
     _check_options(options)
     learner = _learner_of(options)
     row_maker: Any = options.row_maker
@@ -277,7 +278,7 @@ def learn_shards(shards: Any, y: Any, options: ShardOptions) -> Learner:
             learner = _learner_of(options)
         are_sorted = any(each.label_order.is_sorted for each in surveys)
         if are_sorted and options.params.get("shuffle", True):
-            schema = replace(schema, mixed=0)  # until the seed of the fit is known
+            schema = replace(schema, mixed=0)  # a preliminary seed; the learner draws the final one
         if learner is None or options.balanced:
             learner, schema = _selected_over(backend, options, schema, learner)
         if files and isinstance(learner.class_weight, dict):
@@ -298,11 +299,11 @@ def learn_shards(shards: Any, y: Any, options: ShardOptions) -> Learner:
 
 def _surveyed(backend: Backend, options: ShardOptions) -> tuple[list[Survey], Schema]:
     """The surveys of all shards with rows, after small shards were joined, and their common
-    properties. A vectorizer that can remember terms gets those of the first of these shards."""
+    properties. A vectorizer that can remember terms is given the terms of the first shard."""
     found = backend.each(survey, __version__)
     backend.keep_rows([each.n_rows for each in found])
     surveys = [each for each in found if each.n_rows]
-    # All shards must be alike before some are joined.
+    # Shards must be checked for consistency before some of them are joined.
     schema = _schema_of(backend, surveys, options)
     sizes = [sys.maxsize if each.is_row_cache else each.n_rows for each in surveys]
     runs = runs_of(sizes, options.min_rows)
@@ -342,8 +343,8 @@ def _check_options(options: ShardOptions) -> None:
 def _selected_over(
     backend: Backend, options: ShardOptions, schema: Schema, learner: Learner | None
 ) -> tuple[Learner, Schema]:
-    """The learner, which is selected by some rows of all shards if it is None, and the schema with
-    the number of rows of each class. The rows are used where they are."""
+    """The learner and the schema with the number of rows of each class. If `learner` is None, it is
+    selected on a sample of the rows of all shards. This process does not receive these rows."""
     n_shards = len(backend.shards)
     default = _default_of(options) if learner is None else None
     n_rows = 0 if default is None else -(-MOST_ROWS // n_shards)
@@ -364,7 +365,7 @@ def _default_of(options: ShardOptions) -> DefaultAlgorithm:
 
 
 def _learner_of(options: ShardOptions) -> Learner | None:
-    """The learner that the options specify; None if it depends on rows."""
+    """The learner that the options specify; None if its choice depends on the rows."""
     if options.algo is not None:
         max_iter = _EPOCHS if options.max_iter == "auto" else options.max_iter
         kind, known = find_algorithm(options.algo, {**options.params, "max_iter": max_iter})

@@ -10,8 +10,8 @@ from sparsemargin._engine.messages import warn_user
 from sparsemargin.streaming.label_order import LabelOrder
 
 # A shard is narrow if it has one class only, or if the classes that it lacks have this share of all
-# rows, beyond the share expected if rows were divided at random. Half of equal classes may have a
-# little less than half of the rows.
+# rows, beyond the share expected if rows were divided at random. The share is below 0.5, because
+# half of the classes may have slightly fewer than half of the rows.
 _SHARE = 0.4
 # The least excess over this expectation, in rows of a shard. With fewer rows it may be chance.
 _LEAST_MISSING = 10.0
@@ -21,9 +21,9 @@ def warn_of_labels(
     orders: Sequence[LabelOrder], titles: Sequence[str], function: str,
     shuffled: Sequence[LabelOrder] = (),
 ) -> None:  # fmt: skip
-    """Warn once if shards lack classes, or if rows are sorted by their labels, within the shards or
-    over them. `titles` are those of the shards, `function` trains on one machine, and `shuffled`
-    are the orders before the rows were shuffled because of them."""
+    """Warn once if shards lack classes, or if rows are sorted by their labels, within shards or
+    across them. `titles` are the titles of the shards, and `function` trains on one machine. If
+    sorted rows were shuffled, `shuffled` has the label orders before this."""
     remedy = (
         "Mix all rows before they are divided into shards, or train on one machine by "
         f"{function}, which shuffles them."
@@ -54,8 +54,8 @@ def warn_of_labels(
 
 
 def _narrow(orders: Sequence[LabelOrder], counts: np.ndarray) -> list[int]:
-    """Indices of the narrow shards, unless all of them may be narrow by chance. The data have so
-    many rows of each class."""
+    """Indices of the narrow shards, unless all of them may be narrow by chance. `counts` has the
+    number of rows of each class in all shards."""
     shares, narrow, most_missing = counts / max(int(counts.sum()), 1), list[int](), 0.0
     for s, order in enumerate(orders):
         there, n_rows = np.flatnonzero(order.counts), float(order.counts.sum())

@@ -2,7 +2,7 @@
 
 The state of the matrix Perceptrons is a function of the rows of their mistakes. So these rows are
 sent, and the mixture applies the mistakes of one shard after the other, as if one Perceptron had
-made them. For the Second-order Perceptron, ``a I + S S^T`` and ``v`` are sums over them.
+made them. For the Second-order Perceptron, ``a I + S S^T`` and ``v`` are sums over these rows.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class ShardMistakes:
 class MistakesEpoch(ShardEpoch):
     """An epoch on one of several shards, starting from the mixture's space.
 
-    The space is sent. The rows that determine it would have fewer bytes, but repeating the training
-    on them would take longer than sending the rest.
+    The whole space is sent. The rows that determine it would have fewer bytes, but training on them
+    again would take longer than sending the space.
     """
 
     def __init__(self, learner: Learner, start: Learned) -> None:

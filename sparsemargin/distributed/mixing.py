@@ -1,8 +1,8 @@
 """The mixture of the shards' results, and the two ways to train that need no average: a single
 shard, and a ring of vectors.
 
-A mixer is an epoch on this process; its `epoch_type` is an epoch on a worker. The mixers of dual
-vectors and of mistakes are in `dual_vectors` and `mistakes`.
+A mixer is the part of an epoch that runs in this process; its `epoch_type` is the part that runs on
+a worker. The mixers of dual vectors and of mistakes are in `dual_vectors` and `mistakes`.
 """
 
 from __future__ import annotations
@@ -37,9 +37,8 @@ Mixing = Literal["auto", "ring", "uniform"]
 
 
 class Mixture:
-    """The learner whose space is the mixture of the shards' results. It is opened for rows of the
-    schema, and has drawn its seeds, including that of the shuffling, like a fit on one machine.
-    """
+    """The learner whose space is the mixture of the shards' results. The learner is opened for rows
+    of the schema, and its seeds are drawn in the same order as on one machine."""
 
     def __init__(self, learner: Learner, schema: Schema, n_shards: int, memory_limit: int) -> None:
         self.learner, self.schema, random = learner, schema, learner.random_generator()
@@ -82,8 +81,8 @@ class Mixture:
         return learner
 
     def space_for(self, columns: np.ndarray) -> tuple[Any, np.ndarray]:
-        """An empty space of these sorted columns, the last one among them; of all columns if most
-        are among them. Also returns its columns."""
+        """An empty space and its columns. These are the given sorted columns, which include the
+        last one, or all columns if more than half of them are given."""
         n_columns = self.schema.n_columns
         n_features = len(columns) - bool(self.space.bias)
         if n_features > n_columns // 2:
@@ -91,7 +90,7 @@ class Mixture:
         return self.blank().new_space(self.schema.beginning(n_features)), columns
 
     def widened(self, space: Any, columns: np.ndarray) -> Any:
-        """A space of `space_for` with all columns."""
+        """A space made by `space_for`, widened to all columns."""
         n_columns = self.schema.n_columns
         if space.n_features == n_columns:
             return space
@@ -100,7 +99,7 @@ class Mixture:
         return wide
 
     def finished(self, fitted: Fitted) -> Learner:
-        """A copy of the learner with this state, and with the features of the rows."""
+        """A copy of the learner with this state and the number of features of the rows."""
         learner, schema = copy.copy(self.learner), self.schema
         learner.restore(fitted)
         learner.n_features_in_ = schema.n_features
@@ -126,10 +125,10 @@ class Update:
     corrections: np.ndarray  # corrections in this part, shape (n_vectors,)
     mistakes: int | None  # rows predicted wrongly before their trial, if known
     rows_by_class: Any  # rows without and with each class, shape (2, n_classes)
-    label_order: LabelOrder  # order of the labels over the parts
+    label_order: LabelOrder  # order of the labels in this part
     scalars: dict[str, np.ndarray]  # see `ShardEpoch.scalars`
-    n_received: int  # bytes of the mixture, and of what has changed
-    n_sent: int
+    n_received: int  # bytes of the mixture from which the shard started
+    n_sent: int  # bytes of the changes made by the shard
     # Outputs of rows before their first trial; None if they are not kept.
     progress: ProgressiveOutputs | None = None
 
@@ -150,7 +149,7 @@ class Learned(NamedTuple):
         return bytes_of(self.pieces)
 
     def piece(self, i: int) -> Learned:
-        """One of the pieces; the first has the update, too."""
+        """One of the pieces; piece 0 is returned with the update."""
         return Learned(None if i else self.update, self.pieces[i : i + 1])
 
 
@@ -159,8 +158,8 @@ def _updates(learned: Learned) -> list[Update | None]:
 
 
 class ShardEpoch:
-    """An epoch on the only shard. There is nothing to mix; the space is sent as it stands, so that
-    the result is exact."""
+    """An epoch on a worker. This base class is for a single shard: nothing is mixed, and the whole
+    space is sent, so that the result is exact."""
 
     #: True if the space on a shard has only the coordinates that occur in the rows of the shard.
     narrows = False
@@ -173,7 +172,7 @@ class ShardEpoch:
         return learner.learn_stream(task, order)
 
     def scalars(self) -> dict[str, np.ndarray]:
-        """Numbers of vectors that the mixer needs at once."""
+        """Numbers of each vector that are mixed in the mixer's process."""
         return {}
 
     def learned(self) -> list[Any]:
@@ -186,27 +185,26 @@ class ShardEpoch:
 
 
 class Mixer:
-    """Makes the space of the only shard that of the mixture.
+    """Mixes the results of the shards. This base class is for a single shard.
 
-    `state` stands for the current mixture. It is replaced as a whole, so that an earlier one stays
-    valid. Its weights are handles of the backend.
+    `state` represents the current mixture; its weights may be handles of the backend. A state is
+    replaced and never changed, so that earlier states stay valid.
     """
 
     epoch_type: type[Any] = ShardEpoch
 
     def __init__(self, mixture: Mixture, backend: Backend, n_rows: Sequence[int]) -> None:
-        #: The number of rows of each shard.
+        # `n_rows` has the number of rows of each shard.
         self.mixture, self.backend, self.n_rows = mixture, backend, n_rows
         self.state: Any = None
-        self.merged: Any = None  # what `merge` has begun
+        self.merged: Any = None  # handles of the results of `merge`, for `conclude`
 
     def take(self, space: Any) -> None:
         """Start from a space with all columns."""
         self.state = self.backend.share(Learned(None, [space]))
 
     def parts(self, epoch: int) -> list[Part]:
-        """The rows of each shard that are used in the parts of an epoch. The shards are mixed after
-        each."""
+        """The parts of an epoch. The shards are mixed after each part."""
         return [WHOLE]
 
     def starts(self, step: int, part: Part) -> list[tuple[Any, ...] | None]:
@@ -215,18 +213,18 @@ class Mixer:
         return [(self.state,)]
 
     def merge(self, step: int, learned: Sequence[Any]) -> list[Any]:
-        """Begin to mix the results of the shards, which are given by handles in the order of the
-        shards. Returns handles of lists with the updates of all."""
+        """Begin to mix the results of the shards, given as handles in the order of the shards.
+        Returns handles of lists that together contain the updates in this order."""
         self.merged = learned
         return self.backend.map(_updates, learned)
 
     def conclude(self, step: int, updates: Sequence[Update]) -> None:
-        """Make the mixture the state, when it is complete."""
+        """Set `state` to the new mixture, after the calls of `merge` have completed."""
         (self.state,) = self.merged
 
     def space_of(self, state: Any, *, keep: bool = False) -> Any:
-        """The space with the weights of a state, for all columns. `keep`: it will be kept on disk,
-        so that the tasks that have made it need not be repeated if it is lost."""
+        """The space with the weights of a state, for all columns. With `keep`, the current state
+        may from now on use the gathered copies, so that lost results need no earlier tasks."""
         (learned,) = self.backend.gather([state])
         return deepcopy(learned.pieces[0])
 
@@ -263,9 +261,9 @@ Group = tuple[int, int, Any]
 
 
 class RingMixer(Mixer):
-    """Moves the vectors from shard to shard, such that each shard has different vectors at any
-    time. There is nothing to average: a vector equals that of one machine that has the rows of the
-    shards one after the other, starting with the shard where the vector begins."""
+    """Moves groups of vectors from shard to shard, so that no two shards train the same group at a
+    time. Nothing is averaged: one machine that trains on the rows of the shards one after the
+    other, starting with the first shard of the vector, obtains the same vector."""
 
     epoch_type: type[Any] = RingEpoch
     state: list[Group | None]

@@ -70,8 +70,8 @@ class Plan:
     n_shards: int
 
     def open(self, shard: Shard, part: Part) -> tuple[Learner, ColumnSet | None, tuple[Any, ...]]:
-        """A learner for a part of the rows of a shard, and, for epochs that use only the
-        coordinates of the rows, their columns as a set and as an array."""
+        """A learner for a part of the rows of a shard. If the space of the epoch has only the
+        columns of these rows, also these columns, as a set and as an array."""
         learner, schema = copy.copy(self.learner), self.schema
         n, chosen = schema.n_columns, None
         at: tuple[Any, ...] = ()
@@ -80,7 +80,7 @@ class Plan:
             chosen = ColumnSet(n_all)
             for indices in shard.indices(schema, part):
                 chosen.add(indices)
-            # The last column is always there; it is that of the intercept if there is one.
+            # The last column is always included. It belongs to the intercept, if there is one.
             chosen.add(np.array([n_all - 1], np.int64))
             columns = chosen.close()
             n, at = len(columns) + 1 - self.has_bias, (columns,)
@@ -105,8 +105,8 @@ def survey(shard: Shard, library: str) -> Survey:
 
 
 def terms_of(shard: Shard, step: Any) -> bytes:
-    """The terms of the columns for a vectorizer. They are pickled, because Dask would serialize
-    them one by one."""
+    """The terms of the vectorizer's columns, pickled, because Dask would serialize each term
+    separately."""
     return pickle.dumps(shard.terms(deepcopy(step)))
 
 
@@ -127,10 +127,10 @@ def learn_part(shard: Shard, plan: Plan, number: int, part: Part, *start: Any) -
         if not rows.n_rows:
             continue
         if chosen is not None:
-            # The last one stands for all other columns, and is in no row.
+            # An additional last feature stands for all other columns. No row has it.
             indices = chosen.positions(rows.indices)
             rows = Csr(rows.data, indices, rows.indptr, len(at[0]) + 1 - plan.has_bias)
-        # A shard that is sorted is still sorted if the rows of each part are shuffled.
+        # Shuffling within parts is ignored, because it leaves a sorted shard sorted.
         label_order.add(targets, order if part == WHOLE else None)
         task = learner.make_task(
             rows, targets, None, first_row=first_row, progress=kept, distinct=True
@@ -162,9 +162,9 @@ class Round:
     mixtures : int
         Number of mixtures in this epoch; for a ring, the number of visits to a shard.
     bytes_sent : int
-        Bytes of the mixtures that a worker receives for a shard.
+        Bytes of the mixtures that are sent for one shard; the maximum over the shards.
     bytes_received : int
-        Bytes of what all shards have changed.
+        Bytes of the changes of all shards.
     seconds : float
         Duration of the epoch in seconds.
     """
@@ -180,15 +180,15 @@ class Round:
 
     def model(self) -> Any:
         """The current mixture as a classifier."""
-        # It imports scikit-learn, which takes a second. Few rounds are asked for their model.
+        # Imported here because scikit-learn takes a second, and few callers need the model.
         from sparsemargin.estimators.classifiers import as_classifier
 
         return as_classifier(self._finished())
 
 
-#: Default of the least number of rows of a shard, chosen on `zipf`, `reviews` and `messages` of
-#: benchmarks/scale.py. With 250 or 500, `messages` is worse than on one machine. With 2,000,
-#: `reviews` is.
+#: Default of `min_rows`, chosen on `zipf`, `reviews` and `messages` of benchmarks/scale.py. With
+#: 250 or 500 rows, the error on `messages` is higher than on one machine; with 2,000 rows, the
+#: error on `reviews` is.
 MIN_ROWS = 1000
 
 
@@ -207,10 +207,10 @@ class ShardOptions(FitOptions):
 
 @dataclass(frozen=True)
 class Position:
-    """The mixture after an epoch, and what a fit needs to go on from it. It does not change, so
-    that an interrupted epoch leaves no trace."""
+    """The mixture after an epoch, and everything needed to continue the fit from it. A position is
+    never changed, so an interrupted epoch has no effect."""
 
-    state: Any  # that of the mixer
+    state: Any  # state of the mixer
     epoch: int = 0
     trials: int = 0  # trials of the epoch
     converged: bool = False
@@ -252,7 +252,7 @@ class Rounds:
             saved["ended"] = tuple(Progress(**each) for each in saved["ended"])
         self.mixer.take(space)
         if (schema := mixture.schema).mixed is not None:
-            # Shards in memory that are not used in parts are shuffled in any case.
+            # Shards in memory that are used as a whole are shuffled in every epoch anyway.
             matters = schema.reading is not None or WHOLE not in self.mixer.parts(1)
             mixture.schema = replace(schema, mixed=mixture.seed if matters else None)
         fitted = mixture.fitted
@@ -292,13 +292,13 @@ class Rounds:
             return Mixer(*given)
         if not isinstance(space, LinearSpace):
             return MistakesMixer(*given)
-        alone = space.takes_many_labels and not space.in_blocks
-        if mixing == "ring" and not alone:
+        are_separate = space.takes_many_labels and not space.in_blocks
+        if mixing == "ring" and not are_separate:
             raise ValueError(
                 "mixing='ring' is of labels that are learned one by one, each with a vector of its "
                 "own that fits into memory. Leave mixing out."
             )
-        if mixing == "ring" or (mixing == "auto" and alone and space.n_vectors >= n_shards):
+        if mixing == "ring" or (mixing == "auto" and are_separate and space.n_vectors >= n_shards):
             return RingMixer(*given)
         return VectorMixer(*given)
 
@@ -326,7 +326,7 @@ class Rounds:
         return not (self.at.converged or self.at.is_over or self.at.epoch >= most)
 
     def _what_is_left(self) -> str:
-        """A message about the remains of an interrupted fit, and how to continue."""
+        """A message that says which mixture is stored, and how to continue from it."""
         if not self.at.epoch or self.checkpoint is None:
             return "Nothing of it is on disk: pass a checkpoint to have each epoch's mixture there."
         return (
@@ -338,7 +338,7 @@ class Rounds:
         """The learner with the mixture of a position."""
         space = self.mixer.space_of(at.state, keep=keep)
         if at.converged and self.max_iter is not None:
-            # The trials that would have followed an epoch without a correction.
+            # The remaining epochs would make no correction, but their trials count in the average.
             space.count_trials(max(count_trials(self.max_iter, at.trials), space.trials))
         return self.mixture.finished(replace(
             self.mixture.fitted, space=space, n_iter=float(at.epoch),
@@ -349,7 +349,7 @@ class Rounds:
     def _make_round(self, epoch: int) -> None:
         """Run an epoch on every shard, with its mixtures."""
         began = time.perf_counter()
-        self.mixer.state = self.at.state  # after an interruption, it may be another one
+        self.mixer.state = self.at.state  # an interrupted epoch may have left another state
         updates, met = list[tuple[int, Update]](), set[tuple[int, Part]]()
         parts = self.mixer.parts(epoch)
         before = self.at.ended[-1].corrections if self.at.ended else 0
@@ -358,8 +358,8 @@ class Rounds:
             found = self._learn(epoch, step, part)
             self.mixer.conclude(step, [*found.values()])
             for s, update in found.items():
-                # In a ring, a shard's rows are used once by each visiting group of classes; they
-                # count as read only once.
+                # In a ring, each group of vectors uses the rows of a shard once. They count as read
+                # only once.
                 if (s, part) in met:
                     update = replace(update, **_NO_ROWS)
                 met.add((s, part))
@@ -369,7 +369,7 @@ class Rounds:
             self.at = at
         else:
             learner = self._finished(at, keep=True)
-            # After Ctrl-C, the position is that of the file.
+            # The position and the file must agree if Ctrl-C arrives here.
             with uninterrupted():
                 self.at = replace(at, state=self.mixer.state)
                 self.write_checkpoint(learner)
@@ -402,11 +402,11 @@ class Rounds:
             for s, start in enumerate(starts) if start is not None
         }  # fmt: skip
         learned = self.backend.over_shards(learn_part, given)
-        told = self.mixer.merge(step, [*learned.values()])
-        with closing(self.backend.completed(learned, told)) as completed:
+        lists = self.mixer.merge(step, [*learned.values()])
+        with closing(self.backend.completed(learned, lists)) as completed:
             for s in completed:
                 self.tally.add_rows(s, part, len(given))
-        updates = dict(zip(learned, chain(*self.backend.gather(told)), strict=True))
+        updates = dict(zip(learned, chain(*self.backend.gather(lists)), strict=True))
         self.tally.add_updates(updates.values())
         return updates
 

@@ -59,7 +59,7 @@ class Texts:
 
 
 def estimator_of(row_maker: Any, classifier: Any) -> Any:
-    """The estimator of a whole task whose steps are the step of a row maker and the classifier."""
+    """The text or cell classifier that combines the step of a row maker and a classifier."""
     # Imported here because it imports scikit-learn, which svmlight text does not need.
     from sparsemargin.tasks.cell_classifier import CellClassifier
     from sparsemargin.tasks.text_classifier import TextClassifier

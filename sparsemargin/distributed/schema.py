@@ -54,7 +54,7 @@ class Survey(NamedTuple):
     beginning: list[Csr]  # first rows, which determine the scale of the intercept
     n_bytes: int  # size of the text, or of the arrays
     checksum: int  # checksum of rows and labels
-    label_order: LabelOrder  # order of the rows; empty if rows may have several labels
+    label_order: LabelOrder  # order of the labels; empty if rows have several labels
     label_kind: LabelKind | None = None  # kind of the labels of files with types
     is_row_cache: bool = False  # whether the shard was given as a row cache
 
@@ -79,12 +79,12 @@ class Schema:
     grows: bool = False  # True if the number of features was not known in advance
     checksums: dict[str, int] = field(default_factory=dict)  # checksums by name of the shard
     counts: np.ndarray | None = None  # result of `rows_by_class`, if requested
-    # Seed for a random order of the rows of each shard, of which parts of a shard are consecutive
-    # rows. None: the order in which they were given.
+    # Seed of a random order of the rows of each shard; a part of a shard is a range of this order.
+    # None: the order in which the rows were given.
     mixed: int | None = None
 
     def beginning(self, n_columns: int) -> Beginning:
-        """The facts needed to open a learner for rows like these, with so many columns."""
+        """The facts needed to open a learner for rows like these, with `n_columns` columns."""
         indices, indptr = np.zeros(0, np.int32), np.zeros(1, np.int32)
         no_rows = Csr(np.zeros(0, self.dtype), indices, indptr, n_columns)
         return Beginning(no_rows, self.classes, self.form, self.counts, grows=self.grows)
@@ -103,14 +103,14 @@ def schema_of_files(
         if survey.label_kind is not None:
             kinds.append(survey.label_kind)
             check_kind(kinds[-1], kinds[0])
-        # Values of two dtypes are converted to the wider one.
+        # The dtypes may differ, because all values are converted to the widest one.
         if survey.reading is None or replace(survey.reading, dtype=reading.dtype) != reading:
             raise ValueError(
                 f"{titles[0].capitalize()} and {title} were read in different ways: "
                 f"{reading} and {survey.reading}. Make their row caches anew with the same "
                 "settings."
             )
-    # The form of labels is fixed by the row cache.
+    # The row caches determine whether rows may have several labels.
     encoder = given_encoder(classes, positive, reading.multilabel)
     if encoder is None:
         encoder = encoder_of(table.values(), "The data", reading.multilabel)
@@ -131,7 +131,7 @@ def schema_of_files(
 
 
 def schema_of_matrices(surveys: Sequence[Survey], titles: Sequence[str]) -> Schema:
-    """The schema of matrices; the classes are those of all shards. `titles` are the numbers of the
+    """The schema of matrices, with the classes of all shards. `titles` are the numbers of the
     shards, in words."""
     first = surveys[0]
     for survey, title in zip(surveys, titles, strict=True):

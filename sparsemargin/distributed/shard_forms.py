@@ -37,8 +37,8 @@ class Pair(NamedTuple):
 def row_maker_of(
     shards: Any, features: Any, how: DocumentForm, params: dict[str, Any]
 ) -> RowMaker | None:
-    """The conversion to rows, from the type of the shards, the names of files, a vectorizer or a
-    format; None: the shards are rows. Parameters for cells are removed from `params`."""
+    """The conversion of texts or cells to rows, depending on shards, file names, vectorizer and
+    format; None if the shards are rows. Parameters for cells are removed from `params`."""
 
     def cells() -> Any:
         # Imported here because it imports scikit-learn, which svmlight text does not need.
@@ -58,7 +58,7 @@ def row_maker_of(
         some = next((each for each in lists if not isinstance(each, list) or each), None)
         is_text = isinstance(some, list) and isinstance(some[0], str)
     if isinstance(first, str | os.PathLike):
-        # Folders of parquet files are recognized by these files.
+        # A folder of parquet files is recognized by the first of its files.
         name = os.fspath(first)
         kind = kind_of(name if is_url(name) else files_named(name)[0], how.form)
         if kind == "cells":
@@ -184,16 +184,16 @@ def _partitions_of(texts: Any, y: Any, how: DocumentForm) -> list[Pair]:
 
 
 def is_lazy(value: Any) -> bool:
-    """Return whether it is a Dask collection that has not been computed."""
+    """Return whether a value is a Dask collection that has not been computed."""
     return hasattr(value, "__dask_graph__")
 
 
 def is_future(value: Any) -> bool:
-    """Return whether it is a Dask Future; the type is tested, as tables have columns of any
-    name."""
+    """Return whether a value is a Dask Future. The type is tested, because tables can have columns
+    of any name."""
     return type(value).__module__.startswith("distributed.") and hasattr(value, "result")
 
 
 def is_array(collection: Any) -> bool:
-    """Return whether it is a Dask array; other collections have lazy attributes of any name."""
+    """Return whether a collection is a Dask array. A Delayed has lazy attributes of any name."""
     return isinstance(getattr(collection, "numblocks", None), tuple)

@@ -54,18 +54,18 @@ Block = tuple[Csr, Targets, int, np.ndarray | None]
 
 @dataclass
 class MatrixShard:
-    """Checked rows in memory, and labels as an array or in another form."""
+    """Checked rows in memory, and labels as an array or as multilabel targets."""
 
     rows: Csr
     y: Any
     texts: Sequence[str] = ()  # the first texts that the rows were made of
     # The following fields belong to the current fit.
     targets: Targets | None = None
-    # Seed, part, epochs and order of the latest epoch, from which the next one continues.
+    # Seed, part, number and row order of the latest epoch. The next epoch shuffles this order.
     shuffled: tuple[int, Part, int, np.ndarray] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        # Derived data is not sent. It is recomputed by the receiver, because arrays that are views
+        # Derived data is not sent but recomputed by the receiver, because arrays that are views
         # might be misaligned there.
         return {**vars(self), "targets": None, "shuffled": None}
 
@@ -123,7 +123,7 @@ class MatrixShard:
         return csr_matrix(tuple(rows.arrays), shape=shape), self.y[chosen]
 
     def sample_of(self, rows: Csr, n_rows: int) -> np.ndarray:
-        """Indices of some rows from which a learner is selected."""
+        """Indices of a sample of the rows, on which a learner is selected."""
         return np.sort(np.random.RandomState(0).permutation(rows.n_rows)[:n_rows])
 
     def counts(self, schema: Schema) -> np.ndarray:
@@ -155,7 +155,7 @@ class MatrixShard:
         bounds, n_rows = part.bounds(self.rows.n_rows), self.rows.n_rows
         if schema.mixed is None or bounds == (0, n_rows):
             return part_of(self.rows, *bounds), slice(*bounds)
-        # The seeds from `schema.mixed` on are those of the epochs.
+        # The epochs use the seeds from `schema.mixed` on, so this order uses the seed before them.
         chosen = block_order(n_rows, (schema.mixed - 1) % 2**64)[slice(*bounds)]
         return rows_at(self.rows, chosen), chosen
 
@@ -172,7 +172,7 @@ class MatrixShard:
 
 
 def some_targets(targets: Targets, chosen: Any) -> Targets:
-    """The targets of chosen rows, which are a slice if rows may have several labels."""
+    """The targets of chosen rows. `chosen` must be a slice if rows may have several labels."""
     if not isinstance(targets, Positives):
         return targets[chosen]
     starts = targets.starts[chosen.start : chosen.stop + 1]
@@ -193,11 +193,11 @@ class FileShard:
     cache_dir: str | None  # folder on the worker; None: next to the first file
     max_index: int  # limit of the indices, given by the available memory
     row_maker: RowMaker | None = None  # conversion of texts or cells; None: svmlight text
-    passes: Passes | None = field(default=None, compare=False)  # those of the current fit
-    read_in: int = field(default=0, compare=False)  # epoch in which they were opened
+    passes: Passes | None = field(default=None, compare=False)  # passes of the current fit
+    read_in: int = field(default=0, compare=False)  # number of the latest epoch; 0: none yet
 
     def __sizeof__(self) -> int:
-        # Dask does not move large objects, and this one stands for a row cache.
+        # Dask does not move large objects. This one is small, but its row cache is on the worker.
         return _HEAVY
 
     def __getstate__(self) -> dict[str, Any]:
@@ -221,7 +221,7 @@ class FileShard:
         return len(self.paths) == 1 and self.paths[0].endswith(CACHE_SUFFIX)
 
     def rows(self) -> tuple[Passes, RowCache]:
-        """Return passes over the row cache, and the cache. It is created if necessary."""
+        """Return passes over the row cache, and the cache, which is created if necessary."""
         if self.passes is None:
             self.passes = self._passes()
         assert self.passes.cache is not None
@@ -313,8 +313,8 @@ class FileShard:
     def _blocks(
         self, schema: Schema, seed: int | None, number: int, part: Part
     ) -> Iterator[tuple[LabelledRows, np.ndarray | None]]:
-        """The blocks of a part of the rows, and the orders of their rows in epoch `number`. The
-        first epoch shuffles only mixed rows."""
+        """The blocks of a part of the rows, and the orders of their rows in epoch `number`. Rows
+        are shuffled from the second epoch on; with `schema.mixed`, also in the first."""
         passes, cache = self.rows()
         passes.shuffle_seed = schema.mixed
         seed = seed if number > 1 else schema.mixed
@@ -335,7 +335,7 @@ class FileShard:
                 "with. Every worker must find the same file, and it may not change."
             )
         table = LabelTable(cache.label_texts, cache.label_numbers)
-        # An encoder caches the labels of one table.
+        # The encoder is copied, because it caches the labels of a single table.
         encoder = deepcopy(schema.encoder)
         assert encoder is not None
         for block, order in self._blocks(schema, seed, number, part):
@@ -356,7 +356,7 @@ class FileShard:
 
 
 def sampled(shard: Shard, schema: Schema, n_rows: int) -> tuple[np.ndarray, list[SampledRows]]:
-    """The number of rows without and with each class, and n_rows rows with their targets."""
+    """The number of rows without and with each class, and up to n_rows rows with their targets."""
     some = list[SampledRows]()
     for rows, targets, *_ in shard.epoch(schema, None, 1):
         if not (n_rows and isinstance(targets, np.ndarray)):
@@ -368,7 +368,8 @@ def sampled(shard: Shard, schema: Schema, n_rows: int) -> tuple[np.ndarray, list
 
 
 def _single_labels(cache: RowCache) -> Iterator[np.ndarray]:
-    """The ids of the labels of each block in which each row has one label, as with `positive`."""
+    """The label ids of each block whose rows all have one label. Files that are read for `positive`
+    are multilabel, even if they have one label per row."""
     for block in cache.blocks():
         if block.label_start is None or (np.diff(block.label_start) == 1).all():
             yield block.labels

@@ -1,4 +1,4 @@
-"""Slices of a mixture of dual vectors, and how the pieces that shards have changed are mixed.
+"""Slices of a mixture of dual vectors, and the mixing of the pieces that shards have changed.
 
 A number of the mixture has a key: its place in the array of shape (n_coordinates, n_vectors).
 Slices hold only keys that a shard has changed.
@@ -27,7 +27,7 @@ from sparsemargin._engine.state import Sent
 # of n**_AS_MANY independent shards.
 _AS_MANY = 0.25
 
-# Number of cells into which all keys are cut. A slice has a number of consecutive cells. Norms are
+# Number of cells into which all keys are cut. A slice consists of consecutive cells. Norms are
 # summed by cells, so that they do not depend on the slices.
 CELLS = 64
 
@@ -37,7 +37,7 @@ class Shape:
     """The keys of a mixture: `n_each` coordinates per column, and `n_vectors` keys per
     coordinate."""
 
-    n_columns: int  # all columns, with that of the intercept
+    n_columns: int  # number of all columns, including the intercept
     n_each: int
     n_vectors: int
 
@@ -64,11 +64,12 @@ class Slice(Sent):
     shape: Shape
     first: int  # cells first..last-1
     last: int
-    keys: np.ndarray  # sorted; numbers are 0 for other keys
+    keys: np.ndarray  # sorted; the values of all other keys are 0
     theta: np.ndarray
-    variances: np.ndarray | None  # if coordinates have variances; 0 stands for 1
-    # Powers of 2 near the largest coordinates, and the sums of the p-th powers of all coordinates
-    # divided by these; shape (n_cells, n_vectors), None if coordinates have variances.
+    variances: np.ndarray | None  # None if coordinates have no variances; 0 represents 1
+    # For each cell and vector, the exponent e of a power of 2 near the largest coordinate, and the
+    # sum of the p-th powers of the coordinates divided by 2**e. Both have shape (n_cells,
+    # n_vectors), and are None if coordinates have variances.
     exponents: np.ndarray | None = None
     powers: np.ndarray | None = None
 
@@ -78,7 +79,7 @@ class Slice(Sent):
         return sum(each.nbytes for each in held if each is not None)
 
     def cut(self, first: int, last: int) -> Slice:
-        """The part in the cells first..last-1 of another slice."""
+        """The part of this slice in the cells first..last-1."""
         if (first, last) == (self.first, self.last):
             return self
         at = slice(*self.shape.cuts(self.keys, (first, last)))
@@ -117,14 +118,14 @@ class Piece(Sent):
     the sums are a factor times the weights without their scale."""
 
     keys: np.ndarray
-    # Theta; if coordinates have variances, the steps times the precisions.
+    # Theta; if coordinates have variances, the changes of theta times the new precisions.
     theta: np.ndarray
     gains: np.ndarray | None  # increases of the precisions, if coordinates have variances
     ratio: np.ndarray  # shape (n_vectors,)
     sum_keys: np.ndarray  # no keys without averaging
     sums: np.ndarray
     factor: np.ndarray  # shape (n_vectors,)
-    exponent: np.ndarray  # that of the mixture that the shard has started from
+    exponent: np.ndarray  # exponents, see `norms_of`, of the mixture the shard started from
 
     @property
     def nbytes(self) -> int:

@@ -15,13 +15,13 @@ from sparsemargin.models.inputs.multilabel_targets import MultilabelTargets
 
 
 def runs_of(n_rows: Sequence[int], least: int) -> list[range]:
-    """The consecutive shards that become one shard each, which has at least `least` rows if small
-    shards that follow each other have so many. Shards with this many rows stay as they are."""
+    """The ranges of consecutive shards that become one shard each. Shards with `least` rows or more
+    stay as they are; consecutive smaller shards are joined until they have `least` rows."""
     runs = list[range]()
 
     def add_rest(first: int, stop: int) -> None:
-        """Add too few rows to the joined shard before them, or make them a shard if there is
-        none."""
+        """Join the shards that are left over with the joined shard before them, if there is one;
+        otherwise make one shard of them."""
         if first == stop:
             return
         if runs and n_rows[runs[-1].start] < least:

@@ -44,16 +44,16 @@ class Tally:
                 self.report(progress)
 
     def begin(self, epoch: int, corrections: int, parts: Iterable[Part]) -> None:
-        """Begin an epoch after so many corrections in the epochs before it."""
+        """Begin an epoch. `corrections` is the number of corrections in all earlier epochs."""
         self.epoch, self.corrections = epoch, corrections
         self.mistakes: int | None = 0
         self.read = self.counted = 0.0
         self.passes = sum((part.stop - part.start) / part.of for part in parts)
 
     def add_rows(self, s: int, part: Part, n_trained: int) -> None:
-        """Add the rows of shard `s` in a part for which `n_trained` shards are used."""
+        """Add the rows of shard `s` in a part that uses `n_trained` shards."""
         first, stop = part.bounds(self.n_rows[s])
-        # In a ring, a group of classes visits one shard at a time, and all of them in turn.
+        # In a ring, `n_trained` groups of vectors visit each shard, whose rows count only once.
         self.read += (stop - first) * len(self.n_rows) / (n_trained * self.passes)
         self._tell()
 

@@ -90,7 +90,8 @@ class ArchiveWriter:
     def __exit__(self, kind: type | None, error: object, trace: TracebackType | None) -> None:
         if kind is None:
             self._zip.close()
-        # Otherwise the destructor of `ZipFile` would close it and fail, which would hide the error.
+        # Without this, the destructor of `ZipFile` would close an unfinished archive and fail,
+        # which would hide the error.
         self._zip.fp = None
 
     def document(self, name: str, document: dict[str, Any]) -> None:

@@ -46,11 +46,10 @@ def replacing(
         return
     target = Path(os.path.realpath(path))
     _check_place(path, target)
-    # The name is chosen before the file exists, because a signal may arrive as soon as the file
-    # does.
+    # The name is chosen before the file is created, because a signal may arrive immediately after.
     fresh = _fresh(target)
     try:
-        # Only its owner may read it.
+        # Only the owner may read the new file before `_set_permissions`.
         with open(fresh, "x+b", opener=partial(os.open, mode=0o600)) as file:
             yield file
             _set_permissions(target, file.fileno(), list(made_from))
@@ -156,8 +155,8 @@ def _set_permissions(target: Path, descriptor: int, made_from: list[Any]) -> Non
         for owner in (status.st_uid, -1), (-1, status.st_gid):
             with suppress(OSError):
                 os.fchown(descriptor, *owner)
-    # It gets the group of the files in `made_from`, if they have one common group and the user is a
-    # member of it.
+    # The new file gets the group of the files in `made_from`, if they have one common group and the
+    # user is a member of it.
     statuses = list(_statuses(made_from))
     groups = {each.st_gid for each in statuses}
     if len(groups) == 1:
@@ -167,7 +166,7 @@ def _set_permissions(target: Path, descriptor: int, made_from: list[Any]) -> Non
     # File systems without permissions refuse this.
     with suppress(OSError):
         mode = _private_mode(descriptor, statuses, before)
-        # A remote file may require a password, so that a file made from it is the owner's only.
+        # A remote file may require a password, so only the owner may read a file made from one.
         os.fchmod(descriptor, mode & 0o600 if any(map(is_url, made_from)) else mode)
 
 

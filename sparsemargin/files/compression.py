@@ -208,8 +208,8 @@ def encoding_named(name: Any) -> str:
 
 
 class Utf8Reader(io.RawIOBase):
-    """The text of an open file of an encoding, converted to UTF-8. A ValueError names the line of
-    bytes that are not valid."""
+    """The text of an open file, converted from `encoding` to UTF-8. A ValueError names the line of
+    invalid bytes."""
 
     def __init__(self, file: Any, encoding: str, name: str) -> None:
         self._file, self._encoding, self._name = file, encoding, name
@@ -235,7 +235,7 @@ class Utf8Reader(io.RawIOBase):
         try:
             text = self._decoder.decode(piece, self._at_end)
         except UnicodeDecodeError as error:
-            # The bytes that the decoder has kept of earlier pieces are before this one.
+            # `error.object` is this piece after the bytes of earlier pieces that were not decoded.
             start = max(0, error.start - (len(error.object) - len(piece)))
             self._decoder.setstate(state)
             line = self._n_lines + self._decoder.decode(piece[:start]).count("\n") + 1

@@ -11,7 +11,7 @@ CACHE_SUFFIX = ".smcache"
 #: Suffixes of text matrices, and the files that mark a zarr store of version 3 or 2.
 MATRIX_ENDS, STORES = (".mtx.gz", ".mtx"), ("zarr.json", ".zgroup")
 
-# The beginning of the name of the matrix that marks a folder of 10x.
+# Name, without its suffix, of the matrix by which a folder of 10x is recognised.
 _MATRIX = "matrix"
 
 #: Files by which a folder of 10x or a zarr store is recognised.
@@ -22,7 +22,7 @@ _PARQUET_ENDS = ".parquet", ".pq"
 
 def parquet_files_in(folder: str) -> list[str]:
     """Return the parquet files in a folder and its subfolders, sorted. Names that begin with "_" or
-    "." are those of metadata of other programs."""
+    "." are left out, because other programs use them for metadata."""
     found = list[str]()
     for at, folders, names in os.walk(folder):
         folders[:] = [each for each in folders if not each.startswith(("_", "."))]

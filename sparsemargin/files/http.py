@@ -23,14 +23,13 @@ HEAD_BYTES = 1024
 
 _RANGE = re.compile(r"bytes (?:(\d+)-(\d+)|\*)/(\d+|\*)")
 _NOT_SATISFIABLE, _PARTIAL = 416, 206
-# Content encodings that mean no compression, and those that are recognized by the first bytes, like
-# compressed files.
+# Content encodings without compression, and encodings that are decompressed like compressed files.
 _UNPACKED = {"", "identity"}
 _PACKED = {"gzip", "x-gzip", "zstd"}
 # Seconds to wait for a connection, or for the next byte.
 _TIMEOUT = 60
-# Seconds to wait for bytes after the end of the body, and between two looks for them. A packet may
-# need a few tenths of a second.
+# Seconds to wait for bytes after the end of the body, and between two checks for such bytes. A
+# packet may need a few tenths of a second.
 _SURPLUS_WAIT, _LOOK = 0.5, 0.01
 
 
@@ -167,8 +166,7 @@ def _found(url: str, answer: Answer) -> Found:
 
 
 def read_part(store: Any, url: str, start: int, stop: int) -> tuple[bytes, str | None]:
-    """Return the bytes of a file from `start` to before `stop`, fewer if it ends before, and its
-    version."""
+    """Return the bytes of a file from `start` to before `stop`, or to its end, and its version."""
     with closing(Answer(store, url, start, stop)) as answer:
         if answer.status == _NOT_SATISFIABLE:
             return b"", answer.version

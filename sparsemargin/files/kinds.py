@@ -51,7 +51,7 @@ _OFFICE_MEMBERS = frozenset({"[Content_Types].xml", "xl/workbook.xml", "content.
 
 _HDF5_MARK = b"\x89HDF"
 
-#: Ends of the names of files of cells that have one file or folder.
+#: Suffixes of cells that are stored in a single file or folder.
 CELL_ENDS = ".h5ad", ".h5", ".zarr"
 
 _CELLS = *CELL_ENDS, *MATRIX_ENDS
@@ -64,7 +64,7 @@ _BINARY = ".parquet", ".pq", ".xlsx", ".zip"
 def kind_of(
     source: Source | str, form: TextForm | Literal["svmlight"] | None = None, *, texts: bool = False
 ) -> Kind:
-    """Return the kind of a source, or of a file that may be on another machine, by its name alone.
+    """Return the kind of a source, or of a file on any machine that is given by its name.
 
     Models, row caches, HDF5 and Office files are recognized by their first bytes, zip archives by
     their members; zarr stores, text matrices and the forms of texts by their names. `form` replaces

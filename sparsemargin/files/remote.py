@@ -72,13 +72,13 @@ def _store_of(url: str) -> tuple[Any, str]:
 
 
 def _is_http(store: Any) -> bool:
-    """Return whether a file system of fsspec is that of HTTP."""
+    """Return whether a file system of fsspec reads files from HTTP servers."""
     protocol = store.protocol
     return "http" in ([protocol] if isinstance(protocol, str) else protocol)
 
 
 def _http() -> Any:
-    # aiohttp is an optional dependency, which takes 0.2 s.
+    # Imported here because aiohttp is an optional dependency, and its import takes 0.2 s.
     from sparsemargin.files import http
 
     return http
@@ -174,7 +174,7 @@ class RemoteFile:
         return cls(url, int(info["size"]), known[0] if known else None)
 
     def identity(self) -> dict[str, Any]:
-        """Return what changes when the file does. A file without a version is a different one each
+        """Return values that change with the file. A file without a version counts as changed each
         time it is found."""
         version = self.version or f"unknown, found at {self.found_at}"
         return {"size": self.size, "version": version}

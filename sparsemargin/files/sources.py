@@ -33,7 +33,7 @@ STANDARD_INPUT = "-"
 
 PathLike = str | os.PathLike[str]
 
-#: Bytes of a block of text, and of the longest line, with which a block may grow.
+#: Bytes of a block of text, and of the longest line, for which a block may grow.
 BLOCK_BYTES = 1 << 20
 LONGEST_LINE = 1 << 30
 
@@ -52,8 +52,8 @@ _MAGIC = frozenset("*?[")
 class TextBlock:
     """Complete lines in `buffer[:stop]`, followed by `PADDING` bytes; only the last line of a
     source may lack its line end. `consumed` bytes of the source (before decompression) have been
-    read so far. `n_lines_before` lines of it come before the block; it is set once those have been
-    scanned."""
+    read so far. `n_lines_before` is the number of lines of the source before the block. It is set
+    when these lines have been scanned."""
 
     source: Source
     buffer: bytearray
@@ -120,7 +120,7 @@ class Source:
 
     @property
     def rereadable(self) -> bool:
-        """True if it can be read again from the start. Pipes and open files can't."""
+        """True if the source can be read again from the start. Pipes and open files can't."""
         return self.size is not None or self.remote is not None
 
     @contextmanager
@@ -268,8 +268,7 @@ def open_sources(paths: File | Iterable[File]) -> list[Source]:
 
     "-" is standard input. A folder stands for its parquet files, or for a store of cells. A pattern
     with `*`, `?`, `[...]` or `**` stands for the files that match it, sorted by name, unless a file
-    of exactly that name exists. Open binary files are read from
-    their current position.
+    of exactly that name exists. Open binary files are read from their current position.
     """
     if hasattr(paths, "shape"):
         raise ValueError(
@@ -316,9 +315,9 @@ def _source_of_open(file: Any) -> Source:
 
 
 def files_named(path: str) -> list[str]:
-    """Return the path itself, the files that match it as a pattern, sorted, or the parquet files in
-    a folder and its subfolders, sorted. If no file but folders match, these are the parquet files
-    in the folders."""
+    """Return the path itself, the files that match it as a pattern, or the parquet files in a
+    folder and its subfolders. If a pattern matches only folders, return the parquet files in them.
+    All lists are sorted."""
     if is_url(path):
         # A question mark in a URL begins the query and is not part of the pattern.
         wild = _MAGIC.intersection(path.split("?")[0])

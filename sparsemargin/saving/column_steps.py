@@ -135,7 +135,7 @@ def _restore_encoder(kind: str, step: Any, learned: dict[str, Any]) -> None:
         if few is not None:
             array_of({"infrequent": few}, "infrequent", np.int64, (None,), 0, len(values) - 1)
     require(isinstance(getattr(step, "drop", None), str | None), f"{kind} drops a list")
-    # The numbers of columns follow from the table of numbers only if it gives the categories.
+    # `fit` must find the categories in the table of numbers, so the file may not give them, too.
     require(isinstance(step.categories, str), f"{kind} has its categories twice")
     own = {name: getattr(step, name) for name in ("min_frequency", "max_categories")}
     groups = any(each is not None for each in own.values())
@@ -153,7 +153,7 @@ def _categories(kind: str, values: Any) -> np.ndarray:
     if values.dtype.kind == "O":
         sound = len(set(known.tolist())) == len(known) and not any(map(_is_nan, known))
     else:
-        # The places of values are found by bisection.
+        # scikit-learn finds the positions of values by binary search.
         sound = bool((known[1:] > known[:-1]).all())
     require(sound, f"{kind} has a category twice, or its categories do not rise")
     return values
@@ -178,7 +178,7 @@ def _restore_imputer(kind: str, step: Any, learned: dict[str, Any]) -> None:
     require((indicated is None) != bool(step.add_indicator), f"{kind} has no indicator")
     missing, filler = step.missing_values, ["x", "y"] if dtype == "object" else [0, 1]
     rows = np.full((2, n), filler[missing == filler[0]], dtype=dtype)
-    # Columns without a value have no statistic. Others with missing values have an indicator.
+    # A column without a statistic has only missing values. One with an indicator has some.
     for row, at in ((0, np.flatnonzero(list(map(_is_nan, statistics)))), (1, indicated)):
         if at is not None and len(at):
             rows[row:, at] = missing
@@ -306,7 +306,7 @@ def restored_columns(
         for (name, step), (_, at) in zip(members, selections, strict=True)
     ]
     rest = places.pop()[1] if has_rest else "drop"
-    # Fitting it without the members sets the places of the columns.
+    # Fitting a transformer without the members determines the places of the columns.
     result = import_module("sklearn.compose").ColumnTransformer(places, remainder=rest)
     result.fit(np.zeros((1, n)))
     require(len(result.transformers_) >= len(members), f"{kind} has another remainder")

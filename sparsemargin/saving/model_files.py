@@ -139,10 +139,8 @@ def write_model(
 ) -> None:  # fmt: skip
     """Save a fitted model and the steps of the pipeline that ends in it (empty without a pipeline).
 
-    `wrappers` are those of `unwrapped` around it.
-
-    A checkpoint also has `run`, the plain values from which training is resumed. `made_from` is as
-    for `replacing`.
+    `wrappers` are the wrappers around the model, as `unwrapped` returns them. A checkpoint also has
+    `run`, the plain values from which training is resumed. `made_from` is as for `replacing`.
     """
     model.fitted.require_all("saved")
     model.check_parameters()
@@ -214,8 +212,8 @@ def as_wrapped(
 def load_learner(
     path: str | os.PathLike[str],
 ) -> tuple[Learner, Any, dict[str, dict[str, Any]]]:
-    """Load the learner of a classifier or pipeline, the steps before it for texts or cells, and the
-    values of the wrappers by their classes, which are not checked.
+    """Load the learner of a classifier or pipeline, the steps before it for texts or cells, and,
+    without checks, the values of the wrappers by their classes.
 
     The steps are None, and scikit-learn is not imported, if the file holds no pipeline.
     """

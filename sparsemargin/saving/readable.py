@@ -70,7 +70,7 @@ def _lines(model: Any, names: Any) -> Iterator[str]:
     model, known = model_and_names(model, names)
     if not isinstance(model, Learner):
         if is_choosing(model):
-            # It takes a second, and the command line has no such models.
+            # Imported here because scikit-learn takes a second; the commands have no such models.
             from sklearn.utils.validation import check_is_fitted
 
             check_is_fitted(model)

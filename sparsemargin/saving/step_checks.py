@@ -22,7 +22,7 @@ from sparsemargin.text.analysis import PATTERNS
 LONGEST_NGRAM = 64
 _MOST_JOBS = 256
 
-# Learned attributes of steps that make as many columns as they have names for.
+# Learned attributes of steps whose `get_feature_names_out` returns one name for each column.
 _NAMES_OUT = "categories_", "components_", "scores_", "statistics_"
 
 _REMEDY = (
@@ -36,7 +36,7 @@ def check_parameters(kind: str, step: Any, trusted: bool) -> None:
     `trusted`, parameters that could make it run forever."""
     step._validate_params()
     check_jobs(kind, step)
-    # A step of two vectorizers has already checked the parameters that they do not have.
+    # In a step of two vectorizers, the parameters of both are checked.
     for each in step.vectorizers() if hasattr(step, "vectorizers") else (step,):
         if hasattr(each, "ngram_range"):
             _check_vectorizer(kind, each, trusted)
@@ -130,7 +130,7 @@ def check_order(kinds: Iterable[str]) -> None:
 def check_widths(steps: Iterable[Any], n_features: int | None = None) -> None:
     """Raise a ValueError if a step returns another number of columns than the next one takes.
 
-    `n_features` is the number of columns that the classifier takes; None: there is none.
+    `n_features` is the number of columns that the classifier takes; None: no classifier follows.
     """
     width: int | None = None
     for step in steps:

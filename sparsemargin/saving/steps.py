@@ -26,14 +26,14 @@ from sparsemargin.text.vocabulary import Vocabulary
 
 _TEXT, _SCALING = "sklearn.feature_extraction.text", "sklearn.preprocessing"
 _DTYPES = "float32", "float64", "int8", "int32", "int64", "uint8", "bool"
-# In a ColumnTransformer, columns may be left out or passed on.
+# Words that a ColumnTransformer may have in place of steps.
 _NO_STEPS = "drop", "passthrough"
 
 # Prefix of this library's steps in files, some of which have the same names as scikit-learn's.
 _OURS = "sparsemargin."
 
 _CELLS = f"{_OURS}CellNormalizer"
-_FLAGS = "raw", "of_genes"  # of a `Scale`
+_FLAGS = "raw", "of_genes"  # fields of a `Scale`
 
 # The module of each step, and its learned arrays with one number for each column.
 _STEPS: dict[str, tuple[str, tuple[str, ...]]] = {

@@ -104,7 +104,7 @@ class Encoder:
             values = [self.encode(each, f"{path}.{i}") for i, each in enumerate(value)]
             return values if kind is list else {"tuple": values}
         if kind is dict:
-            # Identifiers can be part of an array's name.
+            # Keys that are identifiers become part of the names of arrays.
             if all(type(key) is str and key.isascii() and key.isidentifier() for key in value):
                 return {"dict": self.encode_named(value, f"{path}.")}
             return {"items": self.encode(list(value.items()), path)}

@@ -25,9 +25,8 @@ class Checkpoint:
 
     A run resumes from it only if `made_by` (facts that the model itself does not hold) and the
     parameters are the same, except the parameters in `may_change`. `steps` are the steps of the
-    pipeline, if the model is the last step of one, and `wrappers` are those of `unwrapped` around
-    it. The file is readable only by users who may read
-    all files in `made_from`.
+    pipeline, if the model is the last step of one, and `wrappers` are the wrappers that `unwrapped`
+    has found around it. The file is readable only by users who may read all files in `made_from`.
     """
 
     path: str

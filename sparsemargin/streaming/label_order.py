@@ -33,8 +33,8 @@ class LabelOrder:
     last: int | None = None
 
     def add(self, codes: Targets, order: np.ndarray | None = None) -> None:
-        """Count the classes of the next rows, which are used in this order, unless they have
-        several labels."""
+        """Count the classes of the next rows, which are visited in `order`. Rows with several
+        labels are not counted."""
         if isinstance(codes, Positives) or not len(codes):
             return
         codes = codes if order is None else codes[order]

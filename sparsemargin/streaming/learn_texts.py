@@ -63,12 +63,12 @@ def learn_documents(
         options = replace(with_init_model(options), adds_classes=True)
     options = replace(options, classes=_as_texts(options.classes))
     how = replace(how, multilabel=options.multilabel or options.positive is not None)
-    # Vectorizing a text takes much longer than training on its row, so no core is set aside.
+    # Vectorizing takes much longer than training, so no core is set aside for the training thread.
     n_threads = threads_for(options.n_jobs)
     sources = open_sources(path)
     n_features = getattr(vectorizer, "n_columns", vectorizer.n_features)
     options = with_cache_path(options, sources)
-    # With a given algorithm, the first texts select nothing.
+    # The number of epochs is selected only together with the algorithm.
     automatic &= options.algo is None and options.init_model is None
     if automatic and _bytes_of(sources) <= _MOST_BYTES:
         options = replace(options, least_epochs=_LEAST_EPOCHS)

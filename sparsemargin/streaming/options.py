@@ -48,7 +48,7 @@ class FitOptions:
 
     @classmethod
     def of(cls, given: dict[str, Any]) -> Self:
-        """Make options of keyword arguments; those that are not fields become `params`."""
+        """Make options from keyword arguments. Arguments that are not fields become `params`."""
         names = {each.name for each in fields(cls)} - {"params"}
         params = {name: value for name, value in given.items() if name not in names}
         return cls(**{name: given[name] for name in names & given.keys()}, params=params)

@@ -48,7 +48,7 @@ class Passes:
         self.lowest, self.highest = LARGEST_INDEX, -1
         self.cache: RowCache | None = None
         self.n_rows = 0
-        # `_peeked` has the first blocks, which `peek` has read. `_begun` reads the others.
+        # `_peeked` has the first blocks, which `peek` has read. `_begun` yields the later blocks.
         self._peeked: list[LabelledRows] = []
         self._begun: Generator[LabelledRows] | None = None
         # Bytes of the source that one pass reads; None if unknown.
@@ -144,7 +144,7 @@ class Passes:
     ) -> Iterator[tuple[LabelledRows, np.ndarray | None]]:
         """Yield blocks of the cache, or of its rows from part[0] to before part[1], each with the
         order in which to visit its rows. Without a `seed`, the order is None, and rows keep the
-        order of the cache. With a `shuffle_seed`, `part` has numbers of shuffled rows."""
+        order of the cache. With a `shuffle_seed`, `part` counts the rows in shuffled order."""
         cache = self.cache
         assert cache is not None
         self.lowest, self.highest, self.n_rows = cache.lowest, cache.highest, cache.n_rows
@@ -174,8 +174,8 @@ class Passes:
         return min(1.0, last.consumed / size) if last.consumed and size else 1.0
 
     def consumed(self, block: LabelledRows, n_rows: int) -> int:
-        """Return how many bytes of the source the first `n_rows` rows of a pass take, of which
-        `block` is the last block."""
+        """Return the number of bytes of the source that a pass has read after `n_rows` rows, the
+        last of which are in `block`."""
         if block.first_row is not None:  # the block is from the cache
             return (self.n_bytes or 0) * n_rows // self.n_rows
         consumed = block.consumed or 0

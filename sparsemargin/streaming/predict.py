@@ -59,10 +59,10 @@ def svmlight_of(
     learner: Learner, sources: list[Source], *, zero_based: bool | Literal["auto"] = "auto",
     n_threads: int = 1,
 ) -> OpenCorpus:  # fmt: skip
-    """Return a function that opens files of svmlight text as the model's features.
+    """Return a function that opens files of svmlight text with the model's features.
 
-    `zero_based` applies to a learner that was trained on a matrix; one trained on files has stored
-    it. `n_threads` is the number of threads that read ahead.
+    `zero_based` applies to a learner that was trained on a matrix; a learner trained on files has
+    stored its value. `n_threads` is the number of threads that read ahead.
     """
     if zero_based != "auto" and learner.fitted.reading is not None:
         raise ValueError(
@@ -98,8 +98,8 @@ class Predictor:
     """Predictor for the rows of files.
 
     The labels of the files are added to `table`; if it is None they are ignored. `threshold` and
-    `top_k` are as for `predict_labels`, `max_error` as for `Rejector`, `least` is its threshold
-    without `max_error`. A rejected row has the code ``len(classes_)``.
+    `top_k` are as for `predict_labels`, and `max_error` is as for `Rejector`. Without `max_error`,
+    rows with a confidence below `least` are rejected. Their code is ``len(classes_)``.
     """
 
     def __init__(

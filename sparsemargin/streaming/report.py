@@ -15,7 +15,8 @@ _LONGEST_SILENCE = 5.0
 _EVERY_EPOCH = 10
 _SHORTEST_SILENCE = 0.5
 
-# The error of the first epoch is that of new rows. Later epochs repeat the training rows.
+# "error %" is the error on new rows, in the first epoch; "training %" that of later epochs, whose
+# rows have been trained on before.
 _COLUMNS = {
     "rows": 12, "epoch": 6, "features": 12, "corrections": 12, "error %": 8, "training %": 11,
     "MB/s": 8,
@@ -23,7 +24,7 @@ _COLUMNS = {
 
 
 class Interruption(UserWarning):
-    """Warning that Ctrl-C has ended training on files. The model is that of the rows before."""
+    """Warning that Ctrl-C has ended training on files. The model was trained on the rows before."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Progress:
     corrections: int  # corrections in all epochs, without those for the pending rows
     mistakes: int | None  # progressive validation mistakes in this epoch; None if not counted
     seconds: float  # seconds since training began
-    # Rows of this epoch whose mistakes do not count, because they were counted for a prior.
+    # Rows of this epoch whose mistakes are not counted, because a prior was computed from them.
     uncounted: int = 0
     pending: int = 0  # rows of this epoch whose corrections and mistakes are not known yet
 

@@ -53,8 +53,8 @@ _GROWTH = 1.5
 
 
 class Run:
-    """A training run over a source. A `NewClassError` or a `SortedRowsError` means that it must be
-    restarted, with all classes or with mixed rows."""
+    """A training run over a source. A `NewClassError` or a `SortedRowsError` means that the run
+    must be restarted, with all classes or with mixed rows."""
 
     learner: Learner
     seed: int | None
@@ -122,7 +122,7 @@ class Run:
             self.learner = self.make_learner()
             if self.options.balanced:
                 self.counts = self.labels.count_rows()
-        # A checkpoint of a model that continues another one has trials before the stream.
+        # A model from a checkpoint is also new, unless it had made trials before this stream.
         is_new = self.learner.state is None
         is_new |= start is not None and not self.learner.fitted.trials_before
         self.n_counted = ROWS_COUNTED if is_new and self.learner.counts_first_rows else 0
@@ -214,8 +214,8 @@ class Run:
         if max_iter is not None:
             # The remaining epochs would make no correction, but their trials count in the average.
             space = self.learner.space
-            made = space.trials - self.learner.fitted.trials_before
-            left = count_trials(max_iter, made // self.epoch) - made
+            trials = space.trials - self.learner.fitted.trials_before
+            left = count_trials(max_iter, trials // self.epoch) - trials
             space.count_trials(space.trials + left)
         return False
 
@@ -270,16 +270,16 @@ class Run:
         with naming_bad_rows(rows, first_row):
             mistakes = learner.learn_stream(task, order)
         self._check_memory()
-        if self.epoch == 1 and self.rows < self.n_counted:  # the prior knows their labels
+        if self.epoch == 1 and self.rows < self.n_counted:  # the prior has used these labels
             mistakes, self.uncounted = 0, self.uncounted + block.n_rows
         self.mistakes = _UNKNOWN if mistakes is None else self.mistakes + mistakes
         return rows
 
     def _open(self, block: LabelledRows) -> None:
-        """Create the learner, and its weights unless it continues a model, with the first block."""
+        """Open the learner with the first block; create its weights unless it continues a model."""
         learner, labels = self.learner, self.labels
-        goes_on = learner.state is not None
-        if goes_on:
+        is_trained = learner.state is not None
+        if is_trained:
             labels.add_classes(learner)
             labels.keep(learner)
             learner.fitted.trials_before = learner.space.trials
@@ -287,7 +287,7 @@ class Run:
             labels.find(learner)
         random = learner.random_generator()
         self.seed = random.randint(LARGEST_SEED) if learner.shuffle else None
-        if not goes_on:
+        if not is_trained:
             n_columns, prior = self.reading.n_columns, None
             blocks = self.beginning or [block]
             if self.n_counted:
@@ -355,7 +355,7 @@ class Run:
             )
 
     def _sample(self, rows: Rows, targets: Targets) -> None:
-        """Keep rows for the check at the end, only few of them of the most frequent class."""
+        """Keep rows for the check in `_finish`, but only few rows of the most frequent class."""
         if self.epoch > 1 or sum(len(codes) for _, codes in self.samples) > 2 * ROWS_SAMPLED:
             return
         frequent = most_frequent(self.samples[0][1]) if self.samples else None
@@ -384,7 +384,7 @@ class Run:
             self.written = time.perf_counter()
 
     def _resume(self, learner: Learner, position: dict[str, Any]) -> None:
-        """Restore the state at a checkpoint. The rows before it are skipped afterwards."""
+        """Restore the state at a checkpoint. `_pass_over` then skips the rows before it."""
         progress, patience = Progress(**position["progress"]), position["patience"]
         self.labels.keep(learner)
         self.labels.are_known = position["classes_are_known"]

@@ -246,11 +246,11 @@ def _selected(
     rows = first.with_columns(max(1, source.reading.columns_up_to(passes.highest)))
     n_features, params = rows.n_features, default.params
     if rows.n_rows >= LEAST_ROWS and n_features > len(rows.data):
-        # Candidates need no weights for the columns that do not occur, of which there may be
-        # millions. The last column is kept, too.
+        # Columns that do not occur are left out, because candidates would need weights for millions
+        # of them.
         rows = Chosen(n_features, rows).of_rows(rows)
-    # Outputs for the rows that a prior counts are not stored. Only several epochs, after which rows
-    # are held out, then leave probabilities.
+    # A prior is tried only if several epochs follow. The outputs of rows that it counts are not
+    # stored, and only several epochs are followed by held-out outputs, which probabilities need.
     prior = options.least_epochs is not None
     candidate = default.candidate(rows, codes, encoder.classes, n_features=n_features, prior=prior)
     if options.least_epochs is not None:

@@ -46,9 +46,9 @@ _OTHER_TYPE = "The classes are {}. Correct the label, or train a new model on al
 class StreamLabels:
     """Encoder for the labels of streamed rows.
 
-    If `encoder` is None, the classes are those of the first rows, until a row has another label.
-    `are_known` is True if these are all classes. With `adds_classes`, a trained model takes new
-    classes.
+    If `encoder` is None, the classes are those of the first rows, and a row with another label
+    raises `NewClassError`. `are_known` is True if all classes of the data are known. With
+    `adds_classes`, a trained model takes new classes.
     """
 
     # The end of the message about an unknown label.
@@ -84,8 +84,8 @@ class StreamLabels:
             raise located_label(block, error.row, error.label, known, remedy) from None
 
     def add_classes(self, learner: Learner) -> None:
-        """Add new classes to a trained model that takes them: those given, or those of the first
-        rows. Otherwise set the reason, with which an unknown label is refused."""
+        """Add the given classes, or those of the first rows, to a trained model that takes new
+        classes. For other models, set the reason that the error for an unknown label gives."""
         fitted = learner.fitted
         why = why_no_new_classes(fitted) if self.adds_classes else _NEVER
         if why is not None or self.encoder.positive is not None:
@@ -96,7 +96,7 @@ class StreamLabels:
         if self.are_known and not set(map(key_of, fitted.classes.tolist())) <= set(
             map(key_of, labels)
         ):
-            return  # `keep` refuses classes that lack some of the model
+            return  # `keep` raises an error, because classes of the model are missing
         classes = with_file_labels(fitted.classes, labels)
         if not self.are_known:
             warn_of_only_new(fitted.classes, labels, "The first rows")
