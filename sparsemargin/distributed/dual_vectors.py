@@ -286,16 +286,17 @@ class VectorMixer(Mixer):
             if len(self.bounds) > 2:
                 pieces = self.backend.map(Learned.piece, learned, [i] * len(learned))
             which = [
-                i for i, (first, last) in enumerate(pairwise(state.bounds))
+                n for n, (first, last) in enumerate(pairwise(state.bounds))
                 if first < cells[1] and last > cells[0]
             ]  # fmt: skip
-            before = [state.slices[i] for i in which]
+            before = [state.slices[n] for n in which]
             mixed.append(call(mix_slice, p, cells, len(which), *before, *pieces))
             if state.sums:
-                before += [state.sums[i] for i in which]
+                before += [state.sums[n] for n in which]
                 sums.append(call(sum_slice, p, cells, len(which), *before, *pieces))
         # The updates are separated from the slices, because shards do not need them.
-        (updates, *slices) = self.backend.map(getitem, [mixed[0], *mixed], [1, *[0] * len(mixed)])
+        slices = self.backend.map(getitem, mixed, [0] * len(mixed))
+        updates = call(getitem, mixed[0], 1)
         # All handles are kept, so that calls can be repeated if several workers die.
         self.merged = self.bounds, slices, sums, mixed
         return [updates]

@@ -63,13 +63,13 @@ _NOT_MIXED = {
     "MaxMarginClassifier": "it keeps a multiplier for each row",
 }
 
-# Parameters that need all rows in one process, and the values that disable them.
+# Parameters that need all rows in one process: a value that does not, and the only one that does,
+# or None if all others do.
 _NEED_ALL_ROWS = {
-    "kernel": "linear", "soft_margin": 0, "tol": None, "max_corrections": None,
-    "solver": "auto", "normalize": "running", "prior": None,
+    "kernel": ("linear", None), "soft_margin": (0, None), "tol": (None, None),
+    "max_corrections": (None, None), "prior": (None, None), "solver": ("auto", "dual"),
+    "normalize": ("running", "max"),
 }  # fmt: skip
-# The only values of these parameters that need all rows; other values are allowed.
-_ONE_VALUE = {"solver": "dual", "normalize": "max"}
 
 
 def fit_distributed(
@@ -403,9 +403,9 @@ def check_mixable(learner: Learner) -> Learner:
             f"{learner.classifier} can't be mixed: {_NOT_MIXED[learner.classifier]}. Those that "
             "can are perceptron, pnorm, alma, arow, margin, so and ho."
         )
-    for name, off in _NEED_ALL_ROWS.items():
+    for name, (off, only) in _NEED_ALL_ROWS.items():
         value = getattr(learner, name, off)
-        if value != off and value == _ONE_VALUE.get(name, value):
+        if value != off if only is None else value == only:
             raise ValueError(
                 f"{name}={value!r} needs all rows in one place, and these are in shards. Pass "
                 f"{name}={off!r}."

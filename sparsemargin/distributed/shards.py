@@ -164,7 +164,8 @@ class MatrixShard:
         done, order = 0, np.arange(n_rows)
         if self.shuffled is not None and self.shuffled[:2] == (seed, part):
             before, latest = self.shuffled[2:]
-            done, order = (before, latest.copy()) if before <= number else (done, order)
+            if before <= number:
+                done, order = before, latest.copy()
         for passes in range(done, number):
             shuffle(order, (seed + passes) % 2**64)
         self.shuffled = seed, part, number, order

@@ -43,7 +43,7 @@ class Passes:
     shuffle_seed: int | None = None
 
     def __init__(self, source: RowSource, max_index: int, cache: Path | bool = False) -> None:
-        self.source, self.max_index, self._cache = source, max_index, cache
+        self.source, self.max_index, self._cache_place = source, max_index, cache
         self.table = LabelTable()
         self.lowest, self.highest = LARGEST_INDEX, -1
         self.cache: RowCache | None = None
@@ -101,7 +101,7 @@ class Passes:
             yield from blocks
 
     def _read(self) -> Generator[LabelledRows]:
-        cached = self._cache or self.shuffle_seed is not None
+        cached = self._cache_place or self.shuffle_seed is not None
         scanned = self.source.scan(self.table, self.max_index)
         with closing(self._cached() if cached else scanned) as blocks:
             for block in blocks:
@@ -111,7 +111,7 @@ class Passes:
 
     def _cached(self) -> Generator[LabelledRows]:
         identity = {**self.source.identity(), "reading": self.source.reading.settings()}
-        path = self._cache if isinstance(self._cache, Path) else None
+        path = self._cache_place if isinstance(self._cache_place, Path) else None
         if self.cache is None and path is not None:
             self.cache = find_cache(path, identity)
             for name in self.source.unversioned[:1]:
