@@ -25,8 +25,8 @@ from sparsemargin.models.inputs.training_set import Targets
 #: wrong predictions for a warning, and largest number of vectors (the check is slow with more).
 ROWS_SAMPLED, LEAST_WRONG, MOST_LABELS_CHECKED = 100, 5, 100
 
-# Least relative gap between the probabilities of the predicted class and of any other class, so
-# that `predict` and `predict_proba` agree, and the least probability.
+# Least relative gap by which the probability of the predicted class exceeds all others, so that
+# `predict` and `predict_proba` agree; and the least probability.
 _TRACE, _NONE = 1e-5, 1e-300
 
 # Minimum number of answered rows for an estimate of the share of wrong answers.
@@ -219,8 +219,8 @@ def sample_of(
     """Return a sample of rows to check whether the model predicts more than one class.
 
     The sample has evenly spaced rows, and as many rows that are not in the most frequent class. If
-    `frequent`, the code of that class, is given, it has only the latter. The result is None if the
-    check does not apply to the model, would be slow, or has no rows.
+    `frequent`, the code of that class, is given, it has only rows of other classes. The result is
+    None if the check does not apply to the model, would be slow, or has no rows.
     """
     is_linear = fitted.structure.get("kernel", "linear") == "linear"
     applies = is_linear and fitted.hypothesis in ("last", "average")

@@ -275,7 +275,7 @@ def agreement(
 
 
 def given_encoder(classes: Any, positive: Any, many: bool) -> LabelEncoder | None:
-    """Return an encoder for `classes` or `positive` as given by the caller; None: neither is."""
+    """Return an encoder for `classes` or `positive`; None if neither is given."""
     if not isinstance(positive, str | int | float | np.number | None):
         raise ValueError(f"positive must be a label, a number or a word, got {positive!r}.")
     if positive is not None:
@@ -361,9 +361,9 @@ def warn_of_many_classes(n_classes: int, n_rows: int, name: str) -> None:
 
 
 class Choice:
-    """Selects the predicted labels: those with an output of at least the threshold, a number or one
-    for each label (None: 0, or no threshold if `top_k` is given), and of these the `top_k` with the
-    largest outputs, where the lower label wins ties (None: all)."""
+    """Selects the labels with an output of at least `threshold`, and of these the `top_k` (None:
+    all) with the largest outputs. Lower labels win ties. The threshold is a number, or one for each
+    label. None means 0, or no threshold if `top_k` is given."""
 
     def __init__(self, n_labels: int, threshold: Any = None, top_k: Any = None) -> None:
         if top_k is not None:
