@@ -84,7 +84,7 @@ class Evaluation:
         known = learner.fitted.tells_probabilities
         self.probabilities = ProbabilityFigures() if known else None
 
-    def _judge(
+    def _add_probabilities(
         self, predicted: PredictedBlock, actual: np.ndarray, rows: Any = slice(None)
     ) -> None:
         """Add the probabilities of some rows. `actual` says whether they have each class."""
@@ -240,7 +240,7 @@ class ClassEvaluation(Evaluation):
             accepted = confidence_of(predicted.outputs[known]) >= self.least
             self.n_accepted += int(np.count_nonzero(accepted))
             self.n_accepted_right += int(np.count_nonzero(accepted & (codes == answers)))
-        self._judge(predicted, codes[:, np.newaxis] == np.arange(n_classes), known)
+        self._add_probabilities(predicted, codes[:, np.newaxis] == np.arange(n_classes), known)
         self._count(codes == answers, codes[codes == answers], codes, answers)
         pairs, counts = np.unique(codes * n_classes + answers, return_counts=True)
         for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
@@ -249,8 +249,8 @@ class ClassEvaluation(Evaluation):
     def classes_of_all_rows(self) -> list[dict[str, Any]]:
         """Return the scores and counts of each class, with all predictions.
 
-        Those for rows whose label is not a class of the model count as false positives, in contrast
-        to `figures`.
+        Predictions for rows whose label is not a class of the model count as false positives,
+        unlike in `figures`.
         """
         counts = self.counts.copy()
         counts[2] += self.strays
@@ -306,12 +306,12 @@ class LabelEvaluation(Evaluation):
         rows = np.repeat(np.arange(block.n_rows), np.diff(actual.starts))
         having = np.zeros((block.n_rows, n_labels), dtype=bool)
         having[rows[known], actual.labels[known]] = True
-        self._judge(predicted, having)
+        self._add_probabilities(predicted, having)
         self._count(exact, right, actual.labels[known], answers.labels)
 
     def _shares(self, right: float) -> dict[str, float]:
-        n_right, n_actual, n_told = self.counts.sum(axis=1).tolist()
-        wrong = (n_actual + n_told - 2 * n_right) / (self.n_rows * len(self.labels))
+        n_right, n_actual, n_predicted = self.counts.sum(axis=1).tolist()
+        wrong = (n_actual + n_predicted - 2 * n_right) / (self.n_rows * len(self.labels))
         return {"subset_accuracy": right, "hamming_loss": wrong}
 
 
