@@ -96,7 +96,7 @@ def draw_corpus(shape: Shape) -> Corpus:
 LARGEST_SHARE, LEAST_SHARE = 0.45, 0.001
 LABELS_A_ROW, OF_LABELS = 3.24, 103
 WORDS_A_TOPIC = 20
-COMMONEST = 0.5  # row count of a topic's words relative to the topic's, at most
+COMMONEST = 0.5  # largest row count of a topic's words, relative to that of the topic
 NOISE = 0.1
 BLOCK = 64  # topics scored at once, to limit the memory for the scores
 
