@@ -45,8 +45,7 @@ def strongest_features(weights: ArrayLike, top: int) -> NDArray[np.intp]:
 def coef_of(model: Any) -> Any:
     """Return `coef_`, an array or CSR matrix with a vector for each class.
 
-    With two classes it has one vector, that of the second class. A model without such vectors
-    raises a ValueError.
+    Two classes have one vector, of the second class. Models without vectors raise a ValueError.
     """
     name, coef = type(model).__name__, getattr(model, "coef_", None)
     if coef is None:

@@ -23,8 +23,7 @@ _LEAST_ACCEPTED = 10
 class CoverageCurve(NamedTuple):
     """Coverages in increasing order, and the error among the accepted rows at each of them.
 
-    `chosen` is the coverage and error at a threshold. It is None without a threshold or without
-    accepted rows."""
+    `chosen` is the pair at a threshold, None without a threshold or without accepted rows."""
 
     coverage: NDArray[np.float64]
     error: NDArray[np.float64]

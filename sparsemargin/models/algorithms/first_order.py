@@ -49,9 +49,8 @@ class FirstOrderLearner(Learner):
 
     hypothesis: Hypothesis = parameter(
         "average",
-        more='``"vote"`` and ``"random"`` log the corrections (56 bytes per correction and, '
-        "without a kernel, 16 bytes per nonzero of every corrected row) and replay the log to "
-        "predict.",
+        more='``"vote"`` and ``"random"`` log corrections (56 bytes per correction and, without a '
+        "kernel, 16 bytes per nonzero of every corrected row) and replay the log to predict.",
     )
     normalize: bool = parameter(
         False,
