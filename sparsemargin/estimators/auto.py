@@ -119,8 +119,8 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
     - the p-norm Perceptron with p = 2 ln n_features, for few informative features among very many;
     - the Second-order Perceptron, for correlated features;
     - AROW and the Second-order Perceptron with ``standardize=True``, for dense features of unequal
-      scale. They have to be better than the best of the others. Rows are dense if at least 15 % of
-      their entries are nonzero.
+      scale. They are compared with the best of the classifiers above. Rows are dense if at least
+      15 % of their entries are nonzero.
 
     On sparse rows such as texts, with less than 2 % nonzero entries, the Second-order Perceptron is
     not tried. No alternative is tried there if AROW's error on the first 1,000 rows is at most 10 %

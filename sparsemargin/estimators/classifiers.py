@@ -291,8 +291,8 @@ class Classifier(ClassifierMixin, BaseEstimator, CoefficientMixin, ProbabilityMi
             rare labels. None: as for `predict`, or no threshold if `top_k` is given. For two
             classes, the second is predicted if the output reaches the threshold.
         top_k : int, default=None
-            Largest number of labels for each row, those with the largest outputs; of equal outputs,
-            those of the first classes. Lists are ordered by decreasing output if `top_k` is given,
+            Largest number of labels for each row. Labels with the largest outputs are predicted;
+            the first classes win ties. Lists are ordered by decreasing output if `top_k` is given,
             and otherwise as `classes_`.
 
         Returns

@@ -69,10 +69,10 @@ class ProbabilityFigures:
 
 
 class Evaluation:
-    """Base class of evaluations of a model on labelled files. `how` goes to the `Predictor`."""
+    """Base class of evaluations of a model on labelled files. `how` is for the `Predictor`."""
 
     def __init__(self, learner: Learner, opened: OpenCorpus, **how: Any) -> None:
-        # The classes are entered first, so the number of a known label is its class number.
+        # The classes come first in the table, so the id of a known label is its class number.
         table = LabelTable.of_classes(learner.classes_)
         self.labels = list(table.texts)
         self.predictor = Predictor(learner, opened, table=table, **how)
@@ -201,9 +201,9 @@ class ClassEvaluation(Evaluation):
         self.least = least
         # Number of accepted rows, and of the correct ones among them.
         self.n_accepted = self.n_accepted_right = 0
-        # Numbers of the labels that occur in rows. The table always contains all classes.
+        # Ids of the labels that occur in rows. The table always contains all classes.
         self._found: set[int] = set()
-        # Predictions of each class for rows whose label is not a class of the model.
+        # Number of predictions of each class for rows whose label is not a class of the model.
         self.strays = np.zeros(len(self.labels), dtype=np.int64)
         # Number of rows for each pair of true and predicted class number that occurs.
         self.confusion: Counter[tuple[int, int]] = Counter()

@@ -92,8 +92,8 @@ def predicted(
 def codes_of(fitted: Fitted, outputs: np.ndarray) -> np.ndarray:
     """Return the codes of the predicted classes, shape (n_rows,).
 
-    With two classes, the sign of the output decides; with more, the largest output. If it is 0, the
-    most frequent class with this output is predicted.
+    With two classes, the sign of the output decides; with more, the largest output. If this output
+    is 0, the most frequent class with an output of 0 is predicted.
     """
     if outputs.shape[1] == 1:
         least = 0.0 if fitted.at_zero[1] else np.nextafter(0.0, 1.0)

@@ -250,7 +250,7 @@ class MultilabelEncoder(LabelEncoder):
 
 
 def label_sets(codes: np.ndarray, start: np.ndarray, n_classes: int) -> Positives:
-    """Return the sorted, unique labels of rows from codes in any order, with duplicates."""
+    """Return the sorted, unique labels of rows. `codes` may be unsorted and have duplicates."""
     n_rows = len(start) - 1
     rows = np.repeat(np.arange(n_rows), np.diff(start))
     flat = np.unique(rows * n_classes + codes)
