@@ -56,7 +56,8 @@ def of_documents(quick: bool) -> dict[str, Any]:
     vectorizing on one core, training, changed coordinates, and their mixture."""
     from texts import read
 
-    texts = np.concatenate([read(file)[0] for file, _ in TEXTS.values()])
+    found = [read(file)[0] for file, _ in TEXTS.values()]
+    texts = np.concatenate(found)
     texts = texts[np.random.RandomState(SEED).permutation(len(texts))]
     n_bytes, vectorizer = sum(len(each.encode()) for each in texts), hashed_pairs(DOCUMENT_BITS)
     seconds, X = fastest(partial(vectorizer.transform, texts))

@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 
 from sparsemargin._docs import shares
 
-# Largest number of names in a legend inside the axes, and their largest number of characters.
-_MOST_INSIDE, _LONGEST_INSIDE = 4, 24
+_MOST_INSIDE = 4  # names in a legend inside the axes
+_LONGEST_INSIDE = 24  # characters of such a name
 _LEGEND_WIDTH = 34  # characters
 _PAD = 20  # pixels
 _MOST_COLUMNS = 3
