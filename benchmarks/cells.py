@@ -1,11 +1,11 @@
 """Cell types trained from files: `fit_anndata` compared with plain reading and other classifiers.
 
-Cells are generated (`examples/made_cells.py`): by default 100,000 cells of 20,000 genes, 7 % of the
-entries not 0, and 50 types. Each contestant runs in a new process. Its peak memory is
-reported along with the memory before the start; seconds are wall time and CPU time. `reading` is
-h5py alone, block by block. `SGDClassifier` is trained with `partial_fit` on blocks that were
-shuffled before and normalized with scipy. LinearSVC holds all cells in memory and gets the number
-of cells given by `--in-memory`. Errors are those of 20,000 further cells.
+Cells are generated (`examples/made_cells.py`): by default 100,000 cells of 20,000 genes and 50
+types, with 7 % nonzero entries. Each contestant runs in a new process. Its peak memory excludes the
+memory at the start; seconds are wall time and CPU time. `reading` is h5py alone, block by block.
+`SGDClassifier` is trained with `partial_fit` on blocks that are normalized with scipy and shuffled.
+LinearSVC and CellTypist hold all their cells in memory, as many as `--in-memory` says. Accuracy is
+that on 20,000 further cells.
 
     python benchmarks/cells.py [--cells 100000] [--compression gzip] [--order type] [--only fit ...]
 """
@@ -117,7 +117,7 @@ CONTESTANTS = {
 
 
 def measured(name, path, test, in_memory):
-    """Seconds, CPU seconds, peak memory in MB, accuracy and macro F1."""
+    """Seconds, CPU seconds, added peak memory in MB, accuracy and macro F1 in percent."""
     from sklearn.metrics import accuracy_score, f1_score
 
     call, settings = CONTESTANTS[name]
@@ -133,9 +133,9 @@ def measured(name, path, test, in_memory):
     figures = [time.perf_counter() - started, time.process_time() - worked, peak() - before]
     if predict is None:
         return figures
-    told, true = zip(*((predict(X), codes) for X, codes in blocks_of(test)), strict=True)
-    told, true = np.concatenate(told).astype(str), names_of(test)[np.concatenate(true)]
-    scores = accuracy_score(true, told), f1_score(true, told, average="macro")
+    found, true = zip(*((predict(X), codes) for X, codes in blocks_of(test)), strict=True)
+    found, true = np.concatenate(found).astype(str), names_of(test)[np.concatenate(true)]
+    scores = accuracy_score(true, found), f1_score(true, found, average="macro")
     return figures + [100 * each for each in scores]
 
 
@@ -151,23 +151,23 @@ def main():
     parser.add_argument("--in-memory", type=int, default=20_000)
     parser.add_argument("--only", nargs="+", choices=CONTESTANTS, default=list(CONTESTANTS))
     parser.add_argument("--folder", type=Path, help="where the files are made, and stay")
-    told = parser.parse_args()
+    args = parser.parse_args()
     from made_cells import write_cells
 
     with tempfile.TemporaryDirectory() as temporary:
-        folder = told.folder or Path(temporary)
-        path = folder / f"cells-{told.cells}-{told.order}-{told.compression}.h5ad"
+        folder = args.folder or Path(temporary)
+        path = folder / f"cells-{args.cells}-{args.order}-{args.compression}.h5ad"
         test = folder / "cells-test.h5ad"
         if not test.exists():
             write_cells(test, TEST_CELLS, seed=9)
         if not path.exists():
-            write_cells(path, told.cells, order=told.order, compression=told.compression)
+            write_cells(path, args.cells, order=args.order, compression=args.compression)
         print("| contestant | s | CPU s | of reading | peak MB | accuracy, % | macro F1, % |")
         print("|---|---|---|---|---|---|---|")
         whole = None
-        for name in told.only:
+        for name in args.only:
             try:
-                seconds, worked, memory, *scores = apart(measured, name, path, test, told.in_memory)
+                seconds, worked, memory, *scores = apart(measured, name, path, test, args.in_memory)
             except Exception as error:
                 print(f"| {name} | - {str(error).splitlines()[-1]} |", flush=True)
                 continue

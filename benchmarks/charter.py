@@ -26,7 +26,7 @@ from timing import CANNOT_RUN, FOLDER, describe_machine, machine, parser_of, rep
 
 
 class Part(NamedTuple):
-    """A benchmark: its script in this folder, its options, and those of a full run."""
+    """A benchmark: its script in this folder, its options, and further options of a full run."""
 
     title: str
     script: str
@@ -53,7 +53,7 @@ PARTS = {
         ("--only", "race", "growth"), ("--rounds", "9"),
     ),
     "shapes": Part("Perceptrons with a matrix at scale", "higher_order.py", ("--only", "shapes")),
-    # Nine RCV1 topics with soft margins take longer than five minutes: see margin.py.
+    # The nine soft-margin problems of RCV1 are left out, because they take more than five minutes.
     "margin": Part(
         "Margins with their proofs", "margin.py",
         full=("--data", "leukemia", "colon", "lymphoma", "sonar"),
@@ -68,13 +68,14 @@ PARTS = {
 MEGABYTE = 2**20
 LAST, AVERAGE = "Perceptron, last", "Perceptron, average"
 THREADS = 1.8  # speedup over one thread
-#: For text, the slope may be smaller, because later rows have fewer corrections.
+#: Largest deviation of an exponent from its target. For text, the exponent may be smaller, because
+#: later rows have fewer corrections.
 SLOPE_OFF = 0.05
 
 
 class Aim(NamedTuple):
-    """A figure of each entry found in the report of a part, its number of digits, and its lower or
-    upper target; None: it could not be measured."""
+    """A figure of each entry that `find` returns from the report of a part, with its lower
+    (`least`) or upper target. `figure` returns None if it could not be measured."""
 
     part: str
     find: Callable[[Any], Iterable[dict[str, Any]]]
@@ -125,7 +126,7 @@ def _epochs(report: Any) -> Iterator[dict[str, Any]]:
 
 
 def _slopes(name: str, text: bool) -> Find:
-    """Find exponents of our own curves, of those over text or of the others."""
+    """Find the curves of this library. `text` selects those over text, else all others."""
 
     def find(report: Any) -> Iterator[dict[str, Any]]:
         for curve in at(report, f"{name}/curves") or ():
@@ -157,7 +158,7 @@ def _cached(epoch: str, *names: str) -> Find:
 
 
 TEXT = {"text": 4, "rcv1m, 5% wrong": 2}
-FIT, DEFAULT = "fit_svmlight, Perceptron", "fit_svmlight, default (ALMA)"
+FIT, DEFAULT = "fit_svmlight, Perceptron", "fit_svmlight, default (AROW)"
 TRAIN, TWO_THREADS = "sparsemargin train", "load_svmlight, 2 threads"
 IN_ORDER, SHUFFLED = "Perceptron, rows in order", "Perceptron, shuffled"
 PEERS = ("`LinearSVC", "`LogisticRegression", "`RidgeClassifier", "`NearestCentroid")
@@ -258,7 +259,7 @@ def aims(parts: dict[str, Any]) -> list[list[str]]:
 
 
 def run(name: str, quick: bool, folder: Path) -> dict[str, Any]:
-    """Run a part: its ``report`` if it was measured, else the reason, ``why``."""
+    """Run a part. The result has its ``report`` if it was measured, else the reason, ``why``."""
     part, out = PARTS[name], folder / f"{name}.json"
     # The result of an earlier run must not be mistaken for this one's.
     out.unlink(missing_ok=True)

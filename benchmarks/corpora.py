@@ -96,7 +96,7 @@ def draw_corpus(shape: Shape) -> Corpus:
 LARGEST_SHARE, LEAST_SHARE = 0.45, 0.001
 LABELS_A_ROW, OF_LABELS = 3.24, 103
 WORDS_A_TOPIC = 20
-COMMONEST = 0.5  # row count of a topic's words relative to the topic's, at most
+COMMONEST = 0.5  # largest row count of a topic's words, relative to that of the topic
 NOISE = 0.1
 BLOCK = 64  # topics scored at once, to limit the memory for the scores
 
@@ -226,8 +226,8 @@ def load_topics() -> Topics:
 
 
 def halves(topics: Topics) -> tuple[Topics, Topics]:
-    """Divide the 20 topics that are most frequent in training: even ranks are used for choices, odd
-    ranks for reports."""
+    """Divide the 20 topics that are most frequent in training: odd ranks, counted from 0, are used
+    for choices, even ranks for reports."""
     labels = topics.labels
     ranked = sorted(labels, key=lambda name: (-np.sum(labels[name][:N_TRAIN] > 0), name))[:20]
     choosing, reporting = ({name: labels[name] for name in ranked[i::2]} for i in (1, 0))

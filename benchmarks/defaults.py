@@ -338,8 +338,8 @@ def genomes(options: Namespace) -> dict[str, Any]:
         name: genome_errors(*load(return_X_y=True), n_splits) for name, load in GENOMES.items()
     }
     ours, names, entries = next(iter(OF_GENES)), list(GENOMES), []
-    told = {name: [name] for name in names} | {"mean of four": names[:4], "mean of five": names}
-    for each, (of, members) in product(OF_GENES, told.items()):
+    sets = {name: [name] for name in names} | {"mean of four": names[:4], "mean of five": names}
+    for each, (of, members) in product(OF_GENES, sets.items()):
         more = [found[name][each] - found[name][ours] for name in members]
         entries.append({
             "contestant": each, "of": of,

@@ -98,8 +98,8 @@ CONTESTANTS = [
 def race(
     corpora: Mapping[str, Corpus], contestants: Sequence[Contestant], n_rounds: int
 ) -> list[dict[str, Any]]:
-    """Time the fits of every contestant on every corpus, taking turns. Ratios are to its baseline
-    on these rows, to itself on sorted rows and to the C loop; None if that was not measured."""
+    """Time the fits of every contestant on every corpus, taking turns. Ratios compare it with its
+    baseline, with itself on sorted rows and with the C loop; None if one was not measured."""
 
     def error(name: tuple[str, str], model: Any) -> float:
         corpus = corpora[name[0]]
@@ -206,7 +206,7 @@ def rows(options: Namespace) -> dict[str, Any]:
 
 
 def peak_memory(shape: Shape, n_classes: int) -> list[dict[str, Any]]:
-    """Measure the memory that fits add to a process with X; one vector per class beyond two."""
+    """Measure the memory that fits add to a process with X, and the size of the vectors."""
     X, y = draw(shape, shape.n_train, n_classes)
     facts = {
         "shape": shape.name, "n_classes": n_classes, "n_samples": X.shape[0],

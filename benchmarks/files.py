@@ -111,8 +111,8 @@ CALLER = (sys.executable, launch.__file__, "call")
 @dataclass(frozen=True)
 class Contestant:
     """A process that reads a text of known size. `against` maps headers of ratios to the
-    contestants compared with. If `reports`, its last line has its seconds and memory; `judge`
-    returns the test error of its result."""
+    contestants compared with. If `reports`, it prints its seconds and memory in its last line.
+    `judge` returns the test error of its result."""
 
     name: str
     command: tuple[str, ...]
@@ -143,8 +143,8 @@ def run(contestant: Contestant) -> dict[str, Any]:
 
 
 def race(contestants: Sequence[Contestant], n_rounds: int) -> list[dict[str, Any]]:
-    """Run all contestants, taking turns: seconds and their ratios, the largest peak, the mean
-    error."""
+    """Run all contestants, taking turns. Return the seconds and their ratios, the largest peak and
+    the mean error of each."""
     runs: dict[str, list] = {contestant.name: [] for contestant in contestants}
     for _, contestant in turns(contestants, n_rounds):
         runs[contestant.name].append(run(contestant))
@@ -175,7 +175,7 @@ def has_vw() -> bool:
 
 PEER, SGD = "vw", "load_svmlight_file, SGDClassifier"
 AGAINST = {"x vw": PEER, "x sklearn": SGD}
-# The peers of scikit-learn have no intercept either.
+# The contestants of scikit-learn have no intercept, either.
 PLAIN = {"algo": "perceptron", "fit_intercept": False}
 PERCEPTRON = "fit_svmlight, Perceptron"
 #: The calls and their arguments, by the names used in tables.
@@ -183,7 +183,7 @@ FITS: dict[str, tuple[str, dict[str, Any]]] = {
     PERCEPTRON: ("fit_svmlight", PLAIN),
     f"{PERCEPTRON}, 1 thread": ("fit_svmlight", PLAIN | {"n_jobs": 1}),
     f"{PERCEPTRON}, float32": ("fit_svmlight", PLAIN | {"dtype": "float32"}),
-    "fit_svmlight, default (ALMA)": ("fit_svmlight", {}),
+    "fit_svmlight, default (AROW)": ("fit_svmlight", {}),
     PEER: ("vw", {}),
     SGD: ("sklearn", PEER_EPOCH | {"random_state": 0}),
 }
@@ -234,12 +234,12 @@ EPOCHS = ("first", "further")
 
 
 def _cached(texts: Texts, name: str, n_epochs: int) -> Contestant:
-    told = f"{name}, epochs: {n_epochs}"
+    title = f"{name}, epochs: {n_epochs}"
     if name == PEER:
         options = ["--passes", str(n_epochs), "--holdout_off"] if n_epochs > 1 else []
-        return call_on(texts, told, "vw", {}, cached=True, options=options)
+        return call_on(texts, title, "vw", {}, cached=True, options=options)
     params = {"cached": True, "max_iter": n_epochs, "random_state": 0} | CACHED[name]
-    return call_on(texts, told, "fit_svmlight", {}, **params)
+    return call_on(texts, title, "fit_svmlight", {}, **params)
 
 
 OURS = "sparsemargin train"
@@ -260,7 +260,7 @@ def process(texts: Texts, n_rounds: int) -> list[dict[str, Any]]:
             return Contestant(OURS + suffix, command, texts.size(text), against, judge=judge)
 
         contestants = [
-            ours("", "train", *plain), ours(", default (ALMA)", "train"),
+            ours("", "train", *plain), ours(", default (AROW)", "train"),
             ours(", twice the text", "train-twice", *plain),
             ours(f", {FEW_ROWS} rows", "few", *plain),
         ]  # fmt: skip
@@ -317,8 +317,8 @@ def measured_on_texts(
     texts = open_texts(options.folder, shape)
     sizes = (f"{texts.size('train', kind) / MEGABYTE:.1f}" for kind in ("svm", "vw"))
     peer = f"vowpalwabbit {version('vowpalwabbit')}" if has_vw() else "vw, not installed, LEFT OUT"
-    told = "{} MB of svmlight text, {} MB in vw's format".format(*sizes)
-    print(f"\n{shape.name}: {n_rows:,} rows, {told}; {peer}")
+    of_texts = "{} MB of svmlight text, {} MB in vw's format".format(*sizes)
+    print(f"\n{shape.name}: {n_rows:,} rows, {of_texts}; {peer}")
     return {"shape": asdict(shape), measurement.__name__: measurement(texts, options.rounds)}
 
 
@@ -329,7 +329,7 @@ if __name__ == "__main__":
         "--folder", type=Path, default=Path("results/files"),
         help="where the texts are kept (2 GB; results/files)",
     )  # fmt: skip
-    # Other contestants may keep their byte code, too.
+    # With this variable, each process would compile the Python modules again.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     parts = {
         each.__name__: partial(measured_on_texts, each) for each in (fit, process, cache, load)

@@ -4,8 +4,8 @@ One shuffled epoch of the last and of the averaged Perceptron, of AROW, and of `
 which uses AROW unless an alternative is more accurate. The data are text with sorted rows, text
 with unsorted entries as vectorizers leave it and 5 % wrong labels, and few long rows with many
 features. Times are nanoseconds per nonzero, the minimum over the rounds, for all that `fit` does.
-The loops of floors.c prefetch rows some trials ahead. They check and count nothing, compute no
-norms, have no intercept, and get a precomputed order of the rows.
+The loops of floors.c prefetch rows some trials ahead. They check and count nothing, compute norms
+only for AROW, have no intercept, and get a precomputed order of the rows.
 
     python benchmarks/floor.py [--quick] [--rounds N]
 """

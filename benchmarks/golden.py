@@ -107,7 +107,7 @@ def models() -> Iterator[tuple[str, Any, Model]]:
             )  # fmt: skip
         yield f"{algo}, float32", single_X, lambda a=algo: fit(a, single_X, single_y)
         yield f"{algo}, 5 classes", many_X, lambda a=algo: fit(a, many_X, many_y, n_jobs=2)
-        if algo != "cramma":  # CRAMMA must know the radius of all rows in advance
+        if algo != "cramma":  # in `partial_fit`, CRAMMA does not know the radius of all rows
             yield f"{algo}, batches", X, lambda a=algo: in_batches(a, X, y)
         if algo in ("perceptron", "pnorm", "alma", "alma p=3"):
             joint = {"multi_class": "joint"}

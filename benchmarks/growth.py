@@ -31,7 +31,8 @@ from sparsemargin import PNormPerceptron
 
 
 class Point(NamedTuple):
-    """A point of a curve; `prepare(round)` returns the call to time; `unit` is its nonzeros."""
+    """A point of a curve. `prepare(round)` returns the call to time. `unit` is the number of its
+    nonzeros, times its labels and epochs."""
 
     curve: str
     size: float
@@ -116,7 +117,7 @@ def corrections(quick: bool) -> Iterator[Point]:
 N_ROWS, N_ROWS_QUICK = 8000, 1000
 LABELS = tuple(2**k for k in range(3, 11))
 THREADED_LABELS = (104, 208, 416)
-# The fixed part of a fit, reading labels and allocating weights, uses one thread.
+# Reading labels and allocating weights use one thread, so several epochs are measured.
 THREADED_EPOCHS = 10
 HYPOTHESES = ("last", "average")
 
@@ -178,11 +179,11 @@ def speed_ups(curves: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def measure(points: list[Point], n_rounds: int) -> list[dict[str, Any]]:
     """Time every point once in each round; curves have the minimum of seconds, and corrections."""
 
-    def told(number: int, model: Any) -> int:
+    def n_corrections(number: int, model: Any) -> int:
         return int(np.sum(getattr(model, "n_corrections_", 0)))
 
     fits = {number: point.prepare for number, point in enumerate(points)}
-    seconds, counts = timing.race(fits, n_rounds, told)
+    seconds, counts = timing.race(fits, n_rounds, n_corrections)
     curves = []
     for name in dict.fromkeys(point.curve for point in points):
         of = [number for number, point in enumerate(points) if point.curve == name]

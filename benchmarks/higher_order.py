@@ -51,11 +51,11 @@ def race_on(X: Any, y: np.ndarray, n_rounds: int) -> list[dict[str, Any]]:
     def prepare(estimator: Any, seed: int) -> Callable[[], Any]:
         return partial(clone(estimator).set_params(random_state=seed).fit, X, y)
 
-    def tell(name: str, model: Any) -> int | None:
+    def n_corrections(name: str, model: Any) -> int | None:
         return getattr(model, "n_corrections_", None)
 
     fits = {name: partial(prepare, estimator) for name, (estimator, _) in CONTESTANTS.items()}
-    seconds, mistakes = timing.race(fits, n_rounds, tell)
+    seconds, mistakes = timing.race(fits, n_rounds, n_corrections)
     times = {name: minimum_and_median(own, 1e-3) for name, own in seconds.items()}
     return [
         {"contestant": name, "mistakes": mistakes[name][-1], "milliseconds": times[name],
@@ -94,12 +94,12 @@ def measure_growth(
     rounds: dict[str, list] = {name: [] for name in ESTIMATORS}
     for _, name in timing.turns(list(ESTIMATORS), n_rounds):
         rounds[name].append(_run(clone(ESTIMATORS[name]), X, y, part * MOST_MISTAKES[name]))
-    return {name: told(*_combine(X, runs)) for name, runs in rounds.items()}
+    return {name: growth_of(*_combine(X, runs)) for name, runs in rounds.items()}
 
 
 def _run(model: Any, X: csr_matrix, y: np.ndarray, most_mistakes: float) -> tuple:
-    """Feed rows until there are enough mistakes; return counts after each call, seconds and
-    rows."""
+    """Train until there are enough mistakes. Return the number of mistakes after each call, the
+    seconds of each call, and the mistaken rows."""
     counts, seconds = [0], []
     for start in range(0, X.shape[0], ROWS_A_CALL):
         rows = slice(start, start + ROWS_A_CALL)
@@ -121,8 +121,8 @@ def _combine(X: csr_matrix, runs: list[tuple]) -> tuple[np.ndarray, np.ndarray, 
     return mistakes[some], nonzeros[some], seconds[some] / made[some]
 
 
-def told(mistakes: np.ndarray, nonzeros: np.ndarray, seconds: np.ndarray) -> dict[str, Any]:
-    """The calls of one algorithm in the form of the report, with the fitted exponent."""
+def growth_of(mistakes: np.ndarray, nonzeros: np.ndarray, seconds: np.ndarray) -> dict[str, Any]:
+    """The report on the calls of one algorithm, with the fitted exponent."""
     late = mistakes >= FITTED_FROM
     calls = {"mistakes": mistakes, "nonzeros": nonzeros, "seconds": seconds}
     exponent = growth_exponent(nonzeros[late], seconds[late])._asdict()
@@ -181,8 +181,8 @@ SHAPES = {
 def measure_fit(model: Any, X: Any, y: np.ndarray, X_test: Any, y_test: np.ndarray) -> dict:
     """Run in a new process: fit, and return the facts of the fit."""
     held = timing.fitted(model.set_params(random_state=0), X, y)
-    told = {"solver": "solver_", "mistakes": "n_corrections_", "updates": "n_updates_"}
-    return {name: getattr(model, of, None) for name, of in told.items()} | {
+    names = {"solver": "solver_", "mistakes": "n_corrections_", "updates": "n_updates_"}
+    return {name: getattr(model, of, None) for name, of in names.items()} | {
         "n_rows": len(y), "cpu_seconds": held["cpu_seconds"], "X_bytes": timing.bytes_of(X),
         "added_bytes": held["added_bytes"], "test_error": 1 - model.score(X_test, y_test),
     }  # fmt: skip

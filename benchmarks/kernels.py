@@ -134,7 +134,7 @@ def beside(ours: str, peer: str, n_rows: int, n_rounds: int) -> list[Result]:
 
 
 def bounded(options: Namespace) -> dict[str, Any]:
-    """Train on so many rows with pools of several limits."""
+    """Train on generated rows with pools of several limits."""
     n_rows = BOUNDED_ROWS_QUICK if options.quick else BOUNDED_ROWS
     entries = [result(Contest(BOUNDED, n_rows, 2, bound), options.rounds) for bound in BOUNDS]
     return {"bounded": entries}

@@ -90,7 +90,7 @@ CONTESTANTS = [
 
 
 def errors(Y: Any, predicted: Any) -> dict[str, float]:
-    """Return the share of wrong (row, label) pairs, and micro and macro F1."""
+    """Return the share of wrong (row, label) pairs, and micro F1."""
     return {
         "hamming_error": float(hamming_loss(Y, predicted)),
         "micro_f1": float(f1_score(Y, predicted, average="micro")),
@@ -184,7 +184,7 @@ def memory(options: Namespace) -> dict[str, Any]:
 QUICK_STORIES = 4000
 TEST_SHARE = 0.25
 NORMS = (2, 3, 4, 6)
-# The intercept's scale is the default of `fit_csr`: a tenth of the rows' norm, which is 1.
+# The scale of the intercept is a tenth of the norm of the rows, which is 1.
 OWN_SETTINGS = {
     "max_iter": 5, "hypothesis": "average", "fit_intercept": True, "intercept_scaling": 0.1,
     "random_state": 0,

@@ -94,7 +94,7 @@ def error_of(predictions, test_text):
     """The share of predictions, one per line, whose sign differs from the label's."""
     with open(predictions) as found, open(test_text) as lines:
         pairs = zip(found, lines, strict=True)
-        wrong = [(float(told) >= 0) != (float(line.partition(" ")[0]) >= 0) for told, line in pairs]
+        wrong = [(float(each) >= 0) != (float(line.partition(" ")[0]) >= 0) for each, line in pairs]
     return sum(wrong) / len(wrong)
 
 

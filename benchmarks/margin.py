@@ -5,8 +5,8 @@ largest. The peers prove nothing. Each runs with the loosest of its own toleranc
 from 1 to 1e-8) at which its weights have that margin; the search is not timed. The ratio is to the
 faster of LinearSVC's two solvers that reached the margin. The column "margin" measures all weights
 in the same way. With a soft margin it uses the best possible slacks for the weights, so it exceeds
-`margin_`, which uses the slacks found in training. Lines with the target "J" refer to that margin
-of the proven weights. The data are in the folder named by SPARSEMARGIN_DATA.
+`margin_`, which uses the slacks found in training. In lines with the target "J", peers have to
+reach this larger margin. The data are in the folder named by SPARSEMARGIN_DATA.
 """
 
 import warnings
@@ -109,7 +109,7 @@ SOURCES: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 # The tolerances of the peers, two per decade.
 PEER_TOLERANCES = 10.0 ** np.arange(0.0, -8.25, -0.5)
-# A bound that is never active at these tolerances, in units of 1 / margin^2.
+# C of LinearSVC for a hard margin, in units of 1 / margin^2. It makes slacks negligible.
 HARD_C = 1e4
 
 
@@ -163,7 +163,7 @@ def loosest(
 
 def race(problem: Problem, tol: float, n_rounds: int, limit: float) -> list[dict[str, Any]]:
     """Measure all solvers on one problem at one tolerance. Returns an entry per solver and target,
-    with the margin in the common measure. Searches end after `limit` seconds."""
+    with the margin in the common measure. A search ends with a fit of more than `limit` seconds."""
     own = ascent(problem, tol)
     model = own.fit()
     targets = {"margin": model.margin_}
@@ -183,15 +183,15 @@ def race(problem: Problem, tol: float, n_rounds: int, limit: float) -> list[dict
     entries = []
     for i, (target, solver) in enumerate(entrants):
         found, margin = models[i], problem.margin(weights(problem, models[i]))
-        told = {key: getattr(found, key, None) for key in TOLD} | {"margin": margin}
+        figures = {key: getattr(found, key, None) for key in TOLD} | {"margin": margin}
         if solver.proves:
             proven = found.margin_ >= (1 - tol) * found.margin_upper_bound_
-            told["reached"] = "proven" if proven else "no"
+            figures["reached"] = "proven" if proven else "no"
         else:
-            told["reached"] = "yes" if margin >= targets[target] else "no"
+            figures["reached"] = "yes" if margin >= targets[target] else "no"
         entries.append(
             {"data": problem.name, "kind": "soft" if problem.soft_margin else "hard", "tol": tol,
-             "solver": solver.name, "target": target, **told, "seconds": median(seconds[i]),
+             "solver": solver.name, "target": target, **figures, "seconds": median(seconds[i]),
              "n_fits": len(seconds[i])}
         )  # fmt: skip
     return _with_ratios(entries)
@@ -208,8 +208,8 @@ def _with_ratios(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
             known = best.get(entry["target"], entry["seconds"])
             best[entry["target"]] = min(known, entry["seconds"])
     for entry in entries:
-        told = entry["target"] in best and entry["reached"] != "no"
-        entry["x LinearSVC"] = entry["seconds"] / best[entry["target"]] if told else None
+        has_ratio = entry["target"] in best and entry["reached"] != "no"
+        entry["x LinearSVC"] = entry["seconds"] / best[entry["target"]] if has_ratio else None
     return entries
 
 

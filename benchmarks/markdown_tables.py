@@ -47,10 +47,10 @@ class _Cells(Formatter):
 
 
 def cell(template: Cell, entry: Any, missing: str = "") -> str:
-    """Return the content of a cell for an entry, `missing` if that is None."""
+    """Return the content of a cell for an entry, or `missing` if there is none."""
     if callable(template):
-        told = template(entry)
-        return missing if told is None else told
+        content = template(entry)
+        return missing if content is None else content
     try:
         return _Cells().vformat(template, (), entry)
     except _Missing:
@@ -108,7 +108,7 @@ def pairs(first: str, second: str) -> Callable[[Iterable[Entry]], str]:
         errors: dict[tuple[str, str], Entry] = {}
         for each in entries:
             errors.setdefault((each["contestant"], each["of"]), {})[each["values"]] = each["error"]
-        both = [{"contestant": name, "of": of} | told for (name, of), told in errors.items()]
+        both = [{"contestant": name, "of": of} | each for (name, of), each in errors.items()]
         cells = [("{of}", f"{{{first}:.1f}}; {{{second}:.1f}}")]
         return pivot([(f"{first}; {second}", "`{contestant}`")], "of", cells)(both)
 

@@ -60,7 +60,7 @@ def larger_p(options: Namespace) -> dict[str, Any]:
     return {"draws": options.draws, "errors": entries}
 
 
-ROWS = 2000  # of a problem, at most
+ROWS = 2000  # largest number of rows of a text problem
 NAMED_INTERCEPTS: dict[str, dict[str, Any]] = {
     "none": {"fit_intercept": False},
     "1": {"fit_intercept": True, "intercept_scaling": 1.0},

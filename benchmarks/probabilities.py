@@ -2,11 +2,11 @@
 
 `losses`: log loss and Brier score of `fit_csr(X, y)`, of `CalibratedClassifierCV(cv=5)` with a
 sigmoid around the classifier selected by `fit_csr`, and of `LogisticRegression()` with default
-settings. Results are means over splits, with the standard error of the paired differences to the
-second. The method was chosen on the 20 most frequent RCV1 topics, text of seeds 0 to 2, and splits
-of digits and microarrays; the claims use other seeds and, for topics, other splits. CPU seconds are
-given for a fit with and without the outputs that probabilities need, and for the first
-`predict_proba`, which fits them.
+settings. Results are means over splits, with the standard error of the paired differences to
+`CalibratedClassifierCV`. The method was chosen on the 20 most frequent RCV1 topics, text of seeds 0
+to 2, and splits of digits and microarrays; the claims use other seeds and, for topics, other
+splits. CPU seconds are given for a fit with and without the outputs that probabilities need, and
+for the first `predict_proba`, which fits the probabilities.
 
 `unknown`: one class is left out of training. AUROC of separating its rows from all others by the
 largest output, mean over the classes.
@@ -94,13 +94,13 @@ def splits(n_rounds: int) -> Iterator[tuple[str, Split]]:
             yield name, (X[train], y[train], X[test], y[test])
 
 
-def losses_of(told: np.ndarray, classes: np.ndarray, y: np.ndarray) -> tuple[float, float]:
-    """Log loss and Brier score, over rows of known classes."""
+def losses_of(shares: np.ndarray, classes: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+    """Log loss and Brier score of probabilities, over rows of known classes."""
     codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
     known = classes[codes] == y
-    told, codes = np.clip(told[known], 1e-15, 1.0), codes[known]
+    shares, codes = np.clip(shares[known], 1e-15, 1.0), codes[known]
     actual = codes[:, np.newaxis] == np.arange(len(classes))
-    return -float(np.log(told[actual]).mean()), float(((told - actual) ** 2).sum(axis=1).mean())
+    return -float(np.log(shares[actual]).mean()), float(((shares - actual) ** 2).sum(axis=1).mean())
 
 
 def cpu_seconds(call: Callable[[], Any]) -> float:
@@ -111,8 +111,8 @@ def cpu_seconds(call: Callable[[], Any]) -> float:
 
 
 def seconds_of(model: Any, X: Any, y: np.ndarray) -> list[float]:
-    """Minimum CPU seconds, of five fits each, with and without the outputs for probabilities, and
-    those of the first probabilities."""
+    """CPU seconds of a fit with and without the outputs for probabilities, each the minimum of five
+    fits, and of the first probabilities."""
     kept, best = type(model).keeps_outputs, [np.inf, np.inf]
     try:
         for number in range(10):
@@ -188,10 +188,10 @@ def unknown(options: Namespace) -> dict[str, Any]:
             train = train[y[train] != left_out]
             models = {OURS: fit_csr(X[train], y[train], random_state=0)}
             models["LinearSVC()"] = LinearSVC().fit(X[train], y[train])
-            told = [model.decision_function(X[test]).max(axis=1) for model in models.values()]
+            sure = [model.decision_function(X[test]).max(axis=1) for model in models.values()]
             logistic = LogisticRegression().fit(X[train], y[train])
-            told.append(logistic.predict_proba(X[test]).max(axis=1))
-            found.append([roc_auc_score(y[test] != left_out, each) for each in told])
+            sure.append(logistic.predict_proba(X[test]).max(axis=1))
+            found.append([roc_auc_score(y[test] != left_out, each) for each in sure])
         report[name] = dict(zip((*models, LOGISTIC), np.mean(found, axis=0), strict=True))
         print(name, {key: round(float(value), 4) for key, value in report[name].items()})
     return {"unknown": report}
@@ -207,7 +207,7 @@ def f1(options: Namespace) -> dict[str, Any]:
     for seed in range(FIRST_SEED, FIRST_SEED + options.rounds):
         train, test = sides(vectors, seed)
         ours, svc = fit_csr(X[train], Y[train], random_state=seed), OneVsRestClassifier(LinearSVC())
-        told = {
+        predicted = {
             OURS: ours.predict(X[test]),
             'predict_labels(threshold="f1")': ours.predict_labels(X[test], threshold="f1"),
             "LinearSVC()": svc.fit(X[train], Y[train]).predict(X[test]),
@@ -215,7 +215,7 @@ def f1(options: Namespace) -> dict[str, Any]:
                 X[train], Y[train], X[test]
             ),
         }
-        for name, each in told.items():
+        for name, each in predicted.items():
             scores = f1_score(Y[test], each, average=None, zero_division=0.0)
             micro = f1_score(Y[test], each, average="micro")
             found.setdefault(name, []).append([scores.mean(), scores[rare].mean(), micro])
@@ -229,11 +229,11 @@ def f1(options: Namespace) -> dict[str, Any]:
 def tuned_predictions(X: Any, Y: np.ndarray, X_test: Any) -> np.ndarray:
     """Predictions of LinearSVC with a threshold tuned for each topic by cross-validated F1; no
     predictions for topics with fewer than five rows."""
-    told = np.zeros((X_test.shape[0], Y.shape[1]), dtype=np.int64)
+    predicted = np.zeros((X_test.shape[0], Y.shape[1]), dtype=np.int64)
     for topic in np.flatnonzero(Y.sum(axis=0) >= 5):
         model = TunedThresholdClassifierCV(LinearSVC(), scoring="f1", cv=5)
-        told[:, topic] = model.fit(X, Y[:, topic]).predict(X_test)
-    return told
+        predicted[:, topic] = model.fit(X, Y[:, topic]).predict(X_test)
+    return predicted
 
 
 def draw_pictures(folder: Path) -> None:
@@ -249,8 +249,8 @@ def draw_pictures(folder: Path) -> None:
             axes = figure.subplots()
             axes.plot([0, 1], [0, 1], **neutral(axes))
             for name, model in models.items():
-                told = model.predict_proba(X[6000:])[:, 1]
-                share, mean = calibration_curve(y[6000:] == 1, told, n_bins=10)
+                shares = model.predict_proba(X[6000:])[:, 1]
+                share, mean = calibration_curve(y[6000:] == 1, shares, n_bins=10)
                 axes.plot(mean, share, label=name, **line_style(axes, 1, {"marker": "o"}))
             axes.set(xlabel="predicted probability", ylabel="share of the rows of that class")
             axes.legend()

@@ -144,7 +144,7 @@ def of_level(quick: bool) -> list[dict[str, Any]]:
 
 
 def level_of(name: str, n_shards: Sequence[int] = LEVEL_SHARDS) -> Iterator[dict[str, Any]]:
-    """Measure one of the problems."""
+    """Measure the problem with this name."""
     problem = PROBLEMS[name]()
     n_labels = problem.y.shape[1] if problem.y.ndim > 1 else len(np.unique(problem.y))
     for n in n_shards:
@@ -154,12 +154,12 @@ def level_of(name: str, n_shards: Sequence[int] = LEVEL_SHARDS) -> Iterator[dict
         for mixing in ways:
             given = {"mixing": mixing, "max_iter": "auto"}
             learner = given | {"max_iter": 10} | OF_CELLS if name in CELLS else given
-            (*_, told) = rounds_of(problem.shards(n), learner, _level)
-            wrong = float(np.mean(told["model"].predict(problem.X_test) != problem.y_test))
+            (*_, last) = rounds_of(problem.shards(n), learner, _level)
+            wrong = float(np.mean(last["model"].predict(problem.X_test) != problem.y_test))
             yield {
                 "data": name, "shards": n, "mixing": mixing, "error": wrong,
-                "epochs": told["epoch"], "mixtures": told["mixtures"], "joined": told["joined"],
-                "traffic": told["traffic"],
+                "epochs": last["epoch"], "mixtures": last["mixtures"], "joined": last["joined"],
+                "traffic": last["traffic"],
             }  # fmt: skip
 
 
@@ -171,7 +171,7 @@ def _level(done: Round) -> dict[str, Any]:
 
 
 def of_generated(quick: bool) -> Parts:
-    """Generated rows of 10^8 nonzeros, also mixed by errors for the largest number of shards."""
+    """Generated rows of 10^8 nonzeros."""
     problem = generated(SMALL if quick else LARGE)
     shards = N_SHARDS[:3] if quick else N_SHARDS
     n_epochs = 2 if quick else LARGE_EPOCHS
@@ -206,9 +206,9 @@ def text_files(folder: Path, n_texts: int) -> list[str]:
     the labels are wrong."""
     from texts import read
 
-    told, labels = map(np.array, read(TEXTS["reviews"][0]))
+    sentences, labels = map(np.array, read(TEXTS["reviews"][0]))
     random, paths = np.random.RandomState(SEED), [folder / f"{i}.tsv" for i in range(N_FILES)]
-    of_kind = {kind: told[labels == kind] for kind in np.unique(labels)}
+    of_kind = {kind: sentences[labels == kind] for kind in np.unique(labels)}
     for path in paths:
         kinds = random.choice(list(of_kind), n_texts)
         texts = [" ".join(random.choice(of_kind[kind], 3)) for kind in kinds]
@@ -287,9 +287,9 @@ def _level_table(parts: Parts) -> str:
 
 
 def _workers(parts: Parts) -> str:
-    told = parts["workers"]
-    (one, two), (few, many) = (told["one"], told["two"]), (told[f"{n}"] for n in WIDTHS)
-    texts = f"{told['bytes'] / 1e6:.0f} MB of texts"
+    found = parts["workers"]
+    (one, two), (few, many) = (found["one"], found["two"]), (found[f"{n}"] for n in WIDTHS)
+    texts = f"{found['bytes'] / 1e6:.0f} MB of texts"
     rows = [
         (f"{texts}: one worker, two workers, by the clock", one[0], two[0]),
         ("CPU of the busiest worker", one[1], two[1]),
@@ -330,7 +330,7 @@ def _draw(figures: dict[str, Any]) -> Figure:
     """Draw test error over epochs: a row for each kind of rows, a panel for each learner."""
     figure = Figure(figsize=(3.1 * len(FIRST_ORDER), 2.9 * len(DRAWN)), layout="constrained")
     panels = figure.subplots(len(DRAWN), len(FIRST_ORDER), squeeze=False)
-    for (name, told), row in zip(DRAWN.items(), panels, strict=True):
+    for (name, title), row in zip(DRAWN.items(), panels, strict=True):
         for learner, axes in zip(FIRST_ORDER, row, strict=True):
             for curve in figures[name]["curves"]:
                 if curve["learner"] == learner and (n := curve["shards"]) in DRAWN_SHARDS:
@@ -339,7 +339,7 @@ def _draw(figures: dict[str, Any]) -> Figure:
                     axes.plot(epochs, [100 * error for error in curve["errors"]], **style)
             scale_epochs(axes, list(epochs))
             axes.set(title=learner, xlabel="epochs")
-        row[0].set_ylabel(f"{told}\ntest error (%)")
+        row[0].set_ylabel(f"{title}\ntest error (%)")
     handles, labels = panels[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
     return figure
@@ -357,15 +357,15 @@ PARTS: dict[str, Callable[[bool], Any]] = {
 
 def write(path: Path, parts: dict[str, Any]) -> None:
     """Write the figures of the parts, one line each if there are several."""
-    told = ",\n".join(f'"{name}": {_lines(part)}' for name, part in parts.items())
-    replace_text(path, f'{{"machine": {json.dumps(machine())},\n"parts": {{\n{told}\n}}}}\n')
+    lines = ",\n".join(f'"{name}": {_lines(part)}' for name, part in parts.items())
+    replace_text(path, f'{{"machine": {json.dumps(machine())},\n"parts": {{\n{lines}\n}}}}\n')
 
 
 def _lines(value: Any) -> str:
     """JSON with each entry of a list on a separate line."""
     if isinstance(value, dict):
-        told = (f"{json.dumps(key)}: {_lines(each)}" for key, each in value.items())
-        return f"{{{', '.join(told)}}}"
+        items = (f"{json.dumps(key)}: {_lines(each)}" for key, each in value.items())
+        return f"{{{', '.join(items)}}}"
     if isinstance(value, list) and isinstance(value[0], dict):
         entries = ",\n".join(map(json.dumps, value))
         return f"[\n{entries}\n]"

@@ -21,15 +21,15 @@ SEED = 0
 N_FILES, N_WORDS, MEGABYTES = 16, 40, 250
 #: Words of 6 letters and a space, drawn by Zipf's law; a class prefers some of them.
 VOCABULARY, ZIPF, OF_CLASS, OWN_SHARE, NOISE = 200_000, 1.25, 400, 0.12, 0.05
-#: Columns for many classes. The default has 4 million, whose weights are stored densely only for
-#: up to 16 classes.
+#: Bits of hashed columns for more than 16 classes. By default there are up to 4 million columns,
+#: whose weights are stored densely only for up to 16 classes.
 MANY_BITS = 18
 # Seconds in which the processes have nothing to do.
 IDLE = 3
 
 
 def write_texts(folder: Path, n_bytes: float, n_classes: int) -> list[str]:
-    """Write N_FILES files of random texts with so many bytes together."""
+    """Write N_FILES files of random texts, with n_bytes bytes in total."""
     random = np.random.default_rng(SEED)
     letters = random.integers(ord("a"), ord("z") + 1, (VOCABULARY, 6), np.uint8)
     words = np.append(letters, np.full((VOCABULARY, 1), ord(" "), np.uint8), axis=1)
@@ -128,10 +128,10 @@ def of_clusters(quick: bool) -> list[dict[str, Any]]:
             how = how | {"mixing": "uniform"}
         with tempfile.TemporaryDirectory() as folder:
             paths = write_texts(Path(folder), n_bytes * size, classes)
-            told = {"classes": classes, "MB": n_bytes * size / 1e6, "ring": ring}
+            facts = {"classes": classes, "MB": n_bytes * size / 1e6, "ring": ring}
             if classes == 2:
                 alone = cpu_alone(partial(fit_text, paths, random_state=SEED, n_jobs=1))
-                found.append({**told, "fit_text": alone})
+                found.append({**facts, "fit_text": alone})
             for n_workers in (1, 2) if ring or classes == 2 else (2,):
-                found.append({**told, **fit_on(n_workers, paths, **how)})
+                found.append({**facts, **fit_on(n_workers, paths, **how)})
     return found

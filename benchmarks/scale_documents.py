@@ -57,10 +57,10 @@ def of_documents(quick: bool) -> dict[str, Any]:
     from texts import read
 
     found = [read(file)[0] for file, _ in TEXTS.values()]
-    told = np.concatenate(found)
-    told = told[np.random.RandomState(SEED).permutation(len(told))]
-    n_bytes, vectorizer = sum(len(each.encode()) for each in told), hashed_pairs(DOCUMENT_BITS)
-    seconds, X = fastest(partial(vectorizer.transform, told))
+    texts = np.concatenate(found)
+    texts = texts[np.random.RandomState(SEED).permutation(len(texts))]
+    n_bytes, vectorizer = sum(len(each.encode()) for each in texts), hashed_pairs(DOCUMENT_BITS)
+    seconds, X = fastest(partial(vectorizer.transform, texts))
     y = np.random.RandomState(1).choice([-1, 1], X.shape[0])
     X.data = X.data.astype(np.float32)
     entries = []
@@ -101,8 +101,9 @@ def one_mixture(costs: dict[str, Any], workers: int, rows: int, before: int) -> 
         return min(law, 1 << DOCUMENT_BITS)
 
     n_slices = dual_vectors.slices_for(rows, workers)
-    # One task learns, and one for each of several slices divides what has been learned; those that
-    # mix, and those that separate the mixture from the reports.
+    # For each shard, a task trains, and if there are several slices, a task for each slice divides
+    # the result. For each slice, a task mixes, and a task extracts the mixture from the result. One
+    # task extracts the reports.
     tasks = workers * (1 + n_slices * (n_slices > 1)) + 2 * n_slices + 1
     of_slice = workers * changed(rows) / n_slices
     mixture = changed(workers * (before + rows))

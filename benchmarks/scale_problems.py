@@ -98,7 +98,7 @@ def one_topic(problem: Problem, column: int) -> Problem:
     return problem._replace(y=y, y_test=y_test)
 
 
-#: Range of the share of rows.
+#: Range of the share of rows with a rare topic.
 RARE = 0.002, 0.01
 
 
@@ -120,9 +120,9 @@ def texts(name: str) -> Problem:
     from texts import read
 
     file, n_texts = TEXTS[name]
-    told, labels = read(file)
-    order = np.random.RandomState(SEED).permutation(len(told))[:n_texts]
-    X = hashed_pairs(TEXT_BITS).transform([told[i] for i in order])
+    lines, labels = read(file)
+    order = np.random.RandomState(SEED).permutation(len(lines))[:n_texts]
+    X = hashed_pairs(TEXT_BITS).transform([lines[i] for i in order])
     y, n = np.asarray(labels)[order], 3 * len(order) // 4
     return Problem(name, rows_between(X, 0, n), y[:n], rows_between(X, n, len(y)), y[n:])
 

@@ -46,7 +46,7 @@ KERNELS = {
     "SVC d=4, rows normalised": "`SVC`, d = 4, rows normalised, its best seen",
 }
 FILES = {
-    "fit": ("fit_svmlight, Perceptron", "fit_svmlight, default (ALMA)"),
+    "fit": ("fit_svmlight, Perceptron", "fit_svmlight, default (AROW)"),
     "process": ("sparsemargin train",),
     "load": ("load_svmlight, 2 threads",),
 }
@@ -80,7 +80,7 @@ def at(entry: Any, path: str) -> Any:
 
 
 def _picked(entries: Iterable[Entry], *keys: str, **paths: str) -> list[Entry]:
-    """Some values of each entry, and others by their paths."""
+    """Select the values of `keys` from each entry, and those at `paths` under new names."""
     return [
         {key: entry[key] for key in keys} | {name: at(entry, path) for name, path in paths.items()}
         for entry in entries
@@ -107,10 +107,10 @@ def _select_text(report: Any) -> list[Entry]:
 
 def _select_claims(report: Any) -> list[Entry]:
     """The results of each contestant on all data."""
-    told = {data: {each["contestant"]: each for each in report["claims"][data]} for data in CLAIMED}
+    sets = {data: {each["contestant"]: each for each in report["claims"][data]} for data in CLAIMED}
     return [
-        {"contestant": name} | {data: of.get(name) for data, of in told.items()}
-        for name in told[TIMED]
+        {"contestant": name} | {data: of.get(name) for data, of in sets.items()}
+        for name in sets[TIMED]
     ]
 
 
@@ -118,7 +118,7 @@ def _claims(entries: Iterable[Entry]) -> str:
     """Test errors, the lowest in bold, with the standard errors, and times."""
     rows = list(entries)
 
-    def told(data: str) -> Cell:
+    def error_on(data: str) -> Cell:
         least = min(each[data]["error"] for each in rows if each[data])
 
         def of(entry: Entry) -> str | None:
@@ -131,7 +131,7 @@ def _claims(entries: Iterable[Entry]) -> str:
         return of
 
     columns = [("test error, %", "{contestant}")]
-    columns += [(header, told(data)) for data, header in CLAIMED.items()]
+    columns += [(header, error_on(data)) for data, header in CLAIMED.items()]
     times = (("time, topics", "topics of even rank"), ("time, 5 % wrong", TIMED))
     columns += [(header, f"{{{data}[of_svc_seconds]:.2f}}") for header, data in times]
     return markdown(columns)(rows)
@@ -205,7 +205,7 @@ def _select_growth(report: Any) -> list[Entry]:
 
 
 def _select_files(report: Any) -> list[Entry]:
-    told = [each for of, names in FILES.items() for each in report.get(of, [])
+    runs = [each for of, names in FILES.items() for each in report.get(of, [])
             if each["contestant"] in names]  # fmt: skip
     cached = [
         each | {"contestant": "a further epoch from the row cache", "test_error": None}
@@ -214,7 +214,7 @@ def _select_files(report: Any) -> list[Entry]:
     ]
     keys, speed = ("test_error", "peak_bytes"), "megabytes_per_second"
     return _picked(
-        told, *keys, what="contestant", seconds="seconds/min", megabytes_per_second=speed,
+        runs, *keys, what="contestant", seconds="seconds/min", megabytes_per_second=speed,
         times_vw="times/x vw/min", times_sklearn="times/x sklearn/min",
     ) + _picked(
         cached, *keys, what="contestant", seconds="further/min",
@@ -234,8 +234,7 @@ def _select_shapes(report: Any) -> list[Entry]:
 
 
 def _select_genomes(report: Any) -> list[Entry]:
-    """Errors; for means with the standard error of the difference to the first; the lowest in
-    bold."""
+    """Select all errors, each with the fact whether it is the lowest on its data."""
     least: dict[str, float] = {}
     for e in report["genomes"]:
         least[e["of"]] = min(e["error"], least.get(e["of"], 100))
@@ -249,7 +248,7 @@ def _genome_error(e: Entry) -> str:
 
 
 def _but_of(peer: str, template: str) -> Cell:
-    """A cell that is empty for contestants whose names begin like this."""
+    """A cell that is empty for contestants whose names begin with `peer`."""
     return lambda entry: None if entry["contestant"].startswith(peer) else cell(template, entry)
 
 
@@ -386,9 +385,9 @@ def select(parts: dict[str, Any]) -> dict[str, Entry]:
 def render(chosen: dict[str, Entry]) -> dict[str, str]:
     """Return the tables of these figures in Markdown, each with its machine."""
     rendered = {}
-    for name, told in chosen.items():
-        measured = measured_on(told["machine"])
-        rendered[name] = f"{TABLES[name].render(told['entries'])}\n\n{measured}"
+    for name, figures in chosen.items():
+        measured = measured_on(figures["machine"])
+        rendered[name] = f"{TABLES[name].render(figures['entries'])}\n\n{measured}"
     return rendered
 
 

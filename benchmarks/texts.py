@@ -1,14 +1,13 @@
 """From texts to labels: `fit_text` compared with common alternatives, by error and by seconds.
 
 Three quarters of each set of texts are used for training, in several splits. Errors have their
-standard error over the splits. Seconds are CPU
-seconds from a list of texts in memory, or a file of them, to a model. One set is available on every
-machine with this library: the sources of the functions of numpy, scipy and scikit-learn, labeled
-with their library; whole files are held out. The others are in the folder named by
-SPARSEMARGIN_DATA: short messages (spam or not), questions (of 6 kinds, and of 50), sentences of
-film reviews (positive or negative) and sentences in 17 languages. The use of word pairs and of
-logarithms of counts was chosen on messages and questions, the lengths of character n-grams and the
-number of epochs on all sets.
+standard error over the splits. Seconds are CPU seconds from texts in memory, or from a file, to a
+model. One set is available on every machine with this library: the sources of the functions of
+numpy, scipy and scikit-learn, labeled with their library; whole files are held out. The others are
+in the folder named by SPARSEMARGIN_DATA: short messages (spam or not), questions (of 6 kinds, and
+of 50), sentences of film reviews (positive or negative) and sentences in 17 languages. The use of
+word pairs and of logarithms of counts was chosen on messages and questions, the lengths of
+character n-grams and the number of epochs on all sets.
 
 fastText and Vowpal Wabbit are left out if they are not installed.
 

@@ -59,12 +59,12 @@ def race(
 ) -> tuple[dict[Any, list[float]], dict[Any, list]]:
     """Time the call that `prepare[contestant](round)` returns, once in each round. Returns the
     seconds and the untimed results of `tell(contestant, result)`."""
-    seconds, told = {name: [] for name in prepare}, {name: [] for name in prepare}
+    seconds, facts = {name: [] for name in prepare}, {name: [] for name in prepare}
     for number, name in turns(list(prepare), n_rounds):
         elapsed, result = timed(prepare[name](number))
         seconds[name].append(elapsed)
-        told[name].append(tell(name, result))
-    return seconds, told
+        facts[name].append(tell(name, result))
+    return seconds, facts
 
 
 def minimum_and_median(seconds: Sequence[float], unit: float = 1.0) -> dict[str, float]:
@@ -73,7 +73,7 @@ def minimum_and_median(seconds: Sequence[float], unit: float = 1.0) -> dict[str,
 
 
 def ratios(own: dict[str, float], other: dict[str, float] | None) -> dict[str, float] | None:
-    """Each of `own`'s figures divided by the other's; None if there are none."""
+    """Divide each figure of `own` by that of `other`; None if `other` is None."""
     return other and {name: own[name] / other[name] for name in own}
 
 
@@ -177,12 +177,12 @@ def write_json(path: Path, report: dict[str, Any]) -> None:
 def show(name: str, report: Any) -> None:
     """Print a report: its lists of entries as tables with their names as headings."""
     if isinstance(report, dict):
-        alone = {key: told for key, told in report.items() if not isinstance(told, dict | list)}
+        alone = {key: each for key, each in report.items() if not isinstance(each, dict | list)}
         if alone:
-            print(f"\n{name}: {', '.join(f'{key}: {_told(key, alone[key])}' for key in alone)}")
-        for key, told in report.items():
+            print(f"\n{name}: {', '.join(f'{key}: {_shown(key, alone[key])}' for key in alone)}")
+        for key, each in report.items():
             if key not in alone:
-                show(name if key == name else f"{name}, {key}", told)
+                show(name if key == name else f"{name}, {key}", each)
     elif report and isinstance(report[0], list):
         for each in report:
             show(name, each)
@@ -192,13 +192,13 @@ def show(name: str, report: Any) -> None:
 
 def text_table(entries: Sequence[dict[str, Any]]) -> str:
     """Format entries as a table, with strings to the left and numbers to the right. Nested dicts
-    have a column for each key; lists are omitted. Values that are equal in all entries stand
-    above."""
+    have a column for each key; lists are omitted. Values that are equal in all entries are listed
+    above the table."""
     rows = [dict(_flat(entry)) for entry in entries]
     columns, common = [], []
     for name in dict.fromkeys(name for row in rows for name in row):
         values = [row.get(name) for row in rows]
-        cells = [_told(name, value) for value in values]
+        cells = [_shown(name, value) for value in values]
         if len(rows) > 1 and len(set(cells)) == 1:
             common += [f"{name}: {cells[0]}"] if values[0] is not None else []
             continue
@@ -217,7 +217,7 @@ def _flat(entry: dict[str, Any], lead: str = "") -> Iterator[tuple[str, Any]]:
             yield f"{lead}{key}", value
 
 
-def _told(name: str, value: Any) -> str:
+def _shown(name: str, value: Any) -> str:
     if value is None:
         return "-"
     if isinstance(value, bool | str):
@@ -249,8 +249,8 @@ def parser_of(document: str | None, out: str) -> ArgumentParser:
     """A command line with `--out`, described by a docstring; `out` is a path in a folder."""
     parser = _Parser(description=document, formatter_class=RawDescriptionHelpFormatter)
     parser.full_out = Path(out)
-    told = f"default: {out}; of a quick run {_quick(parser.full_out)}"
-    parser.add_argument("--out", type=Path, help=told)
+    words = f"default: {out}; of a quick run {_quick(parser.full_out)}"
+    parser.add_argument("--out", type=Path, help=words)
     return parser
 
 

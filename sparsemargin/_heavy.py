@@ -1,6 +1,6 @@
 """Modules that take long to import, loaded on first use.
 
-The command line learns and predicts rows of svmlight text without them.
+Training on svmlight files and their prediction by the command line do not need them.
 """
 
 from typing import Any

@@ -218,8 +218,8 @@ def fit_text(
     texts in memory, `WordCharHashingVectorizer` for files. N-grams have 2 to 5 characters, or 4 if
     there are more than 20 million characters. More than 256 MB, and input of unknown size, have
     only words and word pairs. The classifier is AROW with ``prior="naive_bayes"`` and at least two
-    epochs; without character n-grams it is selected as by `fit_csr`. Several labels per text have
-    no prior. Files are read in memory that does not depend on their length.
+    epochs; without character n-grams it is selected as by `fit_csr`. With several labels per text,
+    AROW has no prior. Files are read in memory that does not depend on their length.
 
     Parameters
     ----------

@@ -51,8 +51,8 @@ def fit_default(
     X: Any, y: Any, sample_weight: Any, params: dict[str, Any], *,
     of_texts: bool = False, norm: str | None = None,
 ) -> Classifier:  # fmt: skip
-    """Fit the classifier that the parameters settle, or that is selected by the training rows. The
-    arguments are those of `fit_rows`."""
+    """Fit the classifier that is determined by the parameters, or selected by the training rows.
+    The arguments are those of `fit_rows`."""
     default = DefaultAlgorithm(params, of_texts=of_texts)
     reader = AROWClassifier(**default.params)
     reader.check_parameters()
@@ -73,7 +73,7 @@ def fit_default(
     learner = default.learner(candidate, n_rows, counts)
     model = as_classifier(learner).take_over(reader)
     training = model.train(data)
-    # Early stopping may have ended the fit before.
+    # A fit that early stopping has ended is not repeated.
     epochs = learner.max_iter or 0.0
     complete = more > epochs and model.n_iter_ >= epochs
     if complete and _wrong(model, data)[counted].mean() > UNLEARNED:
@@ -95,7 +95,7 @@ def _attribute(name: str) -> Any:
 
 
 def _method(name: str) -> Any:
-    """Return a method that calls the one of the selected classifier."""
+    """Return a method that calls the method `name` of the selected classifier."""
     method = getattr(Classifier, name)
 
     @wraps(method)
@@ -119,14 +119,14 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
     - the p-norm Perceptron with p = 2 ln n_features, for few informative features among very many;
     - the Second-order Perceptron, for correlated features;
     - AROW and the Second-order Perceptron with ``standardize=True``, for dense features of unequal
-      scale. They have to be better than the best of the others. Rows are dense if at least 15 % of
-      their entries are nonzero.
+      scale. They are compared with the best of the classifiers above. Rows are dense if at least
+      15 % of their entries are nonzero.
 
     On sparse rows such as texts, with less than 2 % nonzero entries, the Second-order Perceptron is
     not tried. No alternative is tried there if AROW's error on the first 1,000 rows is at most 10 %
     and below that of always predicting the most frequent class.
 
-    If AROW is selected and there are 2,000 rows or more, of which less than 15 % of the entries are
+    If AROW is selected, there are 2,000 rows or more, and less than 15 % of their entries are
     nonzero, AROW is compared with ``prior="naive_bayes"``. Both are trained on the first of at most
     10,000 rows and predict the following ones. The prior is used if its error is lower by 0.75
     standard errors.
@@ -147,8 +147,8 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         Number of epochs, as in the classifiers. "auto": one epoch for AROW. It is two for more than
         two classes, for multilabel targets, or if the rarer of two classes has fewer than 500 rows,
         and three if that class has fewer than 100 rows. Few rows are repeated until there are 1,000
-        trials, or 3,000 if the training error is then above 10 %. For the alternatives it is five
-        epochs, or as many as make 3,000 trials.
+        trials, or 3,000 if the training error is then above 10 %. For the p-norm and Second-order
+        Perceptron it is five epochs, or as many as make 3,000 trials.
     fit_intercept, intercept_scaling, class_weight, shuffle, n_jobs, verbose
         As in `AROWClassifier`. In the comparison, errors are weighted by the weight of their class.
     random_state : int, RandomState instance or None, default=None

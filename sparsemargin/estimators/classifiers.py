@@ -83,8 +83,8 @@ class Classifier(ClassifierMixin, BaseEstimator, CoefficientMixin, ProbabilityMi
             multilabel targets: a dense or sparse indicator of shape (n_samples, n_labels) with
             entries 0 and 1, or a list of labels for each row. Each label is a separate problem.
             Lists that consist of 0 and 1, and have the same length of at least 2, are the rows of
-            an indicator, unless a model of lists continues under `warm_start`. A dense column is
-            one class for each row.
+            an indicator, unless a model of lists continues under `warm_start`. A dense array with
+            one column has one class for each row.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows, which are multiplied by the weights of their classes (see
             `class_weight`). A row of weight 0 is left out. Weights are relative to their mean. In
@@ -291,8 +291,8 @@ class Classifier(ClassifierMixin, BaseEstimator, CoefficientMixin, ProbabilityMi
             rare labels. None: as for `predict`, or no threshold if `top_k` is given. For two
             classes, the second is predicted if the output reaches the threshold.
         top_k : int, default=None
-            Largest number of labels for each row, those with the largest outputs; of equal outputs,
-            those of the first classes. Lists are ordered by decreasing output if `top_k` is given,
+            Largest number of labels for each row. Labels with the largest outputs are predicted;
+            the first classes win ties. Lists are ordered by decreasing output if `top_k` is given,
             and otherwise as `classes_`.
 
         Returns
@@ -373,7 +373,7 @@ class Classifier(ClassifierMixin, BaseEstimator, CoefficientMixin, ProbabilityMi
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.classifier_tags.multi_label = self.supports_multilabel
-        # For a precomputed kernel, cross-validation then selects columns as it selects rows.
+        # With this tag, cross-validation also selects the columns of a precomputed kernel.
         precomputed = self.kernel == "precomputed" or isinstance(self.kernel, Precomputed)
         tags.input_tags.pairwise = precomputed
         # scikit-learn's checks with blobs need a tolerant score for three reasons. A hyperplane

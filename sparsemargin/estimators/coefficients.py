@@ -19,9 +19,9 @@ class CoefficientMixin(Learner):
     def coef_(self) -> np.ndarray | csr_matrix:
         """Weights of the hypothesis, shape (1, n_features) or (n_classes, n_features).
 
-        They are computed in each call. An average is divided by the number of trials. The result is
-        CSR after `sparsify`, and if the dense weights of all labels would take more than half a
-        gigabyte, so that the model holds them sparsely.
+        They are computed on first use after training. An average is divided by the number of
+        trials. The result is CSR after `sparsify`, and if the dense weights of all labels would
+        take more than half a gigabyte, so that the model holds them sparsely.
         """
         fitted = self.fitted
         coef = fitted.weights()[:, : self.n_features_in_]

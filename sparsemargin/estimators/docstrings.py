@@ -50,7 +50,7 @@ def _attributes(classifier: type, model: type[Learner]) -> str:
     """Return the section on attributes, with the first sentence of each property's docstring."""
     found = {
         "classes_": "classes_ : ndarray of shape (n_classes,)",
-        "n_iter_": "n_iter_ : float\n    Epochs swept by the last call that learned.",
+        "n_iter_": "n_iter_ : float\n    Number of epochs in the last training call.",
         "n_features_in_": "n_features_in_ : int",
     }
     without = set() if "kernel" in declarations(model) else _OF_KERNELS
@@ -60,6 +60,6 @@ def _attributes(classifier: type, model: type[Learner]) -> str:
             if isinstance(each, property) and shown:
                 kinds = each.fget.__annotations__["return"].replace(" | ", " or ")
                 head = name if kinds == "Any" else f"{name} : {kinds.replace('np.', '')}"
-                told = re.match(r".*?[.](?=\s|$)", inspect.getdoc(each) or "", re.DOTALL)
-                found.setdefault(name, f"{head}\n{indented(told[0] if told else '')}")
+                first = re.match(r".*?[.](?=\s|$)", inspect.getdoc(each) or "", re.DOTALL)
+                found.setdefault(name, f"{head}\n{indented(first[0] if first else '')}")
     return "Attributes\n----------\n" + "\n".join(found.values())

@@ -39,7 +39,7 @@ class Rejector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     Parameters
     ----------
-    estimator : classifier or estimator of a whole task of this library, pipeline that ends in one
+    estimator : classifier of this library, including TextClassifier, or pipeline that ends in one
         Classifier of which a clone is fitted. A fitted one in `sklearn.frozen.FrozenEstimator` is
         used without fitting it again, and the threshold is found on the rows that are passed to
         `fit`. The classifier must not have been trained on these rows.
@@ -195,7 +195,7 @@ class Rejector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return outputs
 
     def _has_probabilities(self) -> bool:
-        # It raises an AttributeError that says why there are none.
+        # Access to `predict_proba` raises an AttributeError if there are no probabilities.
         return callable(getattr(self, "estimator_", self.estimator).predict_proba)
 
     @available_if(_has_probabilities)

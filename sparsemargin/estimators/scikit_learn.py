@@ -30,8 +30,8 @@ _NEAR_ZERO = 1e-6
 def to_sklearn(model: Any, *, probabilities: bool = True) -> Any:
     """Convert a linear model to scikit-learn's classes, for tools such as ONNX and SHAP.
 
-    The predictions are the same. Only for a row whose output is exactly 0 may they differ:
-    scikit-learn predicts the first class. Probabilities are kept in these forms:
+    The predictions are the same. They may differ only for a row whose output is exactly 0, for
+    which scikit-learn predicts the first class. Probabilities are kept in these forms:
 
     - Two classes: a `CalibratedClassifierCV` of an `SGDClassifier` with the model's weights. The
       probability is a curve of the output, stored as points with linear interpolation, and agrees
@@ -108,7 +108,7 @@ def _converted(model: Any, probabilities: bool) -> Any:
         return _calibrated(fitted, _linear(SGDClassifier, model, coef, model.intercept_))
     *of_sigmoids, factor = fitted.calibrated().multipliers  # type: ignore[misc]
     if any(of_sigmoids):
-        # The softmax of a joint model is that of the outputs alone.
+        # With ``joint=True``, the probabilities are the softmax of the outputs alone.
         alone = Calibration(fitted.window(), exclusive=True, joint=True)
         (factor,) = alone.multipliers  # type: ignore[misc]
     return _linear(LogisticRegression, model, coef * factor, model.intercept_ * factor)

@@ -34,7 +34,7 @@ from sparsemargin.models.inputs.training_set import Targets
 
 
 def is_plain_csr(X: Any) -> bool:
-    """Return whether X is a CSR matrix with rows and columns whose dtypes the engine takes."""
+    """Return whether X is a CSR matrix with rows, columns and dtypes that the engine supports."""
     if type(X) not in (csr_matrix, csr_array) or len(X.shape) != 2:
         return False
     (n_rows, n_columns), data, indices, indptr = X.shape, X.data, X.indices, X.indptr
@@ -112,7 +112,7 @@ def check_sparse(X: Any, name: str = "X") -> Any:
 
 def _in_supported_types(X: Any) -> Any:
     """Return the matrix with arrays in native byte order, and values of half or extended precision
-    as float64. scipy can't convert, check or add others. Such arrays are copied."""
+    as float64. scipy can't convert, check or add other types. Arrays of these types are copied."""
     names = _INTEGERS.get(X.format, ())
     arrays = {name: np.asarray(getattr(X, name)) for name in (*names, "data") if names}
     types = {name: array.dtype.newbyteorder("=") for name, array in arrays.items()}
@@ -170,7 +170,7 @@ def refuse_other_data(X: Any) -> None:
     scikit-learn would only say that texts are not numbers. numpy would take minutes to convert an
     AnnData.
     """
-    # The type is checked, as the columns of a table may have these names.
+    # The type is checked, because a table may have columns with these names.
     if hasattr(type(X), "obs") and hasattr(type(X), "X"):
         raise ValueError(
             f"X is an {type(X).__name__}, which holds more than a matrix. Pass adata.X, or one of "

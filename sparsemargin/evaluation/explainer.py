@@ -130,7 +130,7 @@ class Explainer:
         """Explain the output of one row for the class with number `code`.
 
         `outputs` has shape (n_vectors,). `columns` and `values` are the nonzeros of the row.
-        `names` are used for this row instead of those of all rows.
+        `names` replaces the feature names of the explainer for this row.
         """
         lone = len(self._intercepts) < len(self.classes)
         at, sign = (0, 1 if code else -1) if lone else (code, 1)

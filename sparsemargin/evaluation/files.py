@@ -69,10 +69,10 @@ class ProbabilityFigures:
 
 
 class Evaluation:
-    """Base class of evaluations of a model on labelled files. `how` goes to the `Predictor`."""
+    """Base class of evaluations of a model on labelled files. `how` is for the `Predictor`."""
 
     def __init__(self, learner: Learner, opened: OpenCorpus, **how: Any) -> None:
-        # The classes are entered first, so the number of a known label is its class number.
+        # The classes come first in the table, so the id of a known label is its class number.
         table = LabelTable.of_classes(learner.classes_)
         self.labels = list(table.texts)
         self.predictor = Predictor(learner, opened, table=table, **how)
@@ -84,7 +84,7 @@ class Evaluation:
         known = learner.fitted.tells_probabilities
         self.probabilities = ProbabilityFigures() if known else None
 
-    def _judge(
+    def _add_probabilities(
         self, predicted: PredictedBlock, actual: np.ndarray, rows: Any = slice(None)
     ) -> None:
         """Add the probabilities of some rows. `actual` says whether they have each class."""
@@ -201,9 +201,9 @@ class ClassEvaluation(Evaluation):
         self.least = least
         # Number of accepted rows, and of the correct ones among them.
         self.n_accepted = self.n_accepted_right = 0
-        # Numbers of the labels that occur in rows. The table always contains all classes.
+        # Ids of the labels that occur in rows. The table always contains all classes.
         self._found: set[int] = set()
-        # Predictions of each class for rows whose label is not a class of the model.
+        # Number of predictions of each class for rows whose label is not a class of the model.
         self.strays = np.zeros(len(self.labels), dtype=np.int64)
         # Number of rows for each pair of true and predicted class number that occurs.
         self.confusion: Counter[tuple[int, int]] = Counter()
@@ -240,7 +240,7 @@ class ClassEvaluation(Evaluation):
             accepted = confidence_of(predicted.outputs[known]) >= self.least
             self.n_accepted += int(np.count_nonzero(accepted))
             self.n_accepted_right += int(np.count_nonzero(accepted & (codes == answers)))
-        self._judge(predicted, codes[:, np.newaxis] == np.arange(n_classes), known)
+        self._add_probabilities(predicted, codes[:, np.newaxis] == np.arange(n_classes), known)
         self._count(codes == answers, codes[codes == answers], codes, answers)
         pairs, counts = np.unique(codes * n_classes + answers, return_counts=True)
         for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
@@ -249,8 +249,8 @@ class ClassEvaluation(Evaluation):
     def classes_of_all_rows(self) -> list[dict[str, Any]]:
         """Return the scores and counts of each class, with all predictions.
 
-        Those for rows whose label is not a class of the model count as false positives, in contrast
-        to `figures`.
+        Predictions for rows whose label is not a class of the model count as false positives,
+        unlike in `figures`.
         """
         counts = self.counts.copy()
         counts[2] += self.strays
@@ -306,12 +306,12 @@ class LabelEvaluation(Evaluation):
         rows = np.repeat(np.arange(block.n_rows), np.diff(actual.starts))
         having = np.zeros((block.n_rows, n_labels), dtype=bool)
         having[rows[known], actual.labels[known]] = True
-        self._judge(predicted, having)
+        self._add_probabilities(predicted, having)
         self._count(exact, right, actual.labels[known], answers.labels)
 
     def _shares(self, right: float) -> dict[str, float]:
-        n_right, n_actual, n_told = self.counts.sum(axis=1).tolist()
-        wrong = (n_actual + n_told - 2 * n_right) / (self.n_rows * len(self.labels))
+        n_right, n_actual, n_predicted = self.counts.sum(axis=1).tolist()
+        wrong = (n_actual + n_predicted - 2 * n_right) / (self.n_rows * len(self.labels))
         return {"subset_accuracy": right, "hamming_loss": wrong}
 
 

@@ -168,8 +168,8 @@ def _differences(
     cells: Cells, groups: np.ndarray, types: list[str], columns: np.ndarray,
     normalizer: CellNormalizer,
 ) -> dict[str, np.ndarray]:  # fmt: skip
-    """Return the mean of each gene in the cells of a type less that in all others, for the types
-    that some cells have. If all cells have one type, the differences are its means.
+    """Return the mean of each gene in the cells of a type minus its mean in all other cells, for
+    the types that some cells have. If all cells have one type, the differences are its means.
 
     `columns` are as for `sample_of`. Counts, also estimated and normalised ones, are normalised as
     for the model; a logarithm of another base would multiply all differences by one number.

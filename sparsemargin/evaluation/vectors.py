@@ -17,7 +17,7 @@ from sparsemargin._engine.numerics.norms import vectors_of
 def vectors_by_class(model: Any) -> dict[Any, NDArray[Any]]:
     """Return the weight vector of each class of a linear model.
 
-    With two classes, that of the first is `coef_` with the opposite sign.
+    With two classes, the vector of the first is `coef_` with the opposite sign.
     """
     vectors = list(vectors_of(coef_of(model)))
     if len(vectors) == 1:
@@ -45,7 +45,7 @@ def strongest_features(weights: ArrayLike, top: int) -> NDArray[np.intp]:
 def coef_of(model: Any) -> Any:
     """Return `coef_`, an array or CSR matrix with a vector for each class.
 
-    With two classes it has one vector, that of the second class. Other models raise a ValueError.
+    Two classes have one vector, of the second class. Models without vectors raise a ValueError.
     """
     name, coef = type(model).__name__, getattr(model, "coef_", None)
     if coef is None:

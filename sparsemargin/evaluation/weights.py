@@ -235,16 +235,14 @@ def _row_lengths(learner: Learner, rows: Rows) -> np.ndarray:
 
 
 def _lengths_for(model: Any) -> tuple[np.ndarray, Callable[[Rows], np.ndarray]]:
-    """Return the q-norms of the weight vectors, shape (n_vectors,), and a function for row norms.
-
-    The function returns the p-norm of each row.
-    """
+    """Return the q-norms of the weight vectors, shape (n_vectors,), and a function that returns the
+    p-norms of rows."""
     if isinstance(model, Learner):
         return model.fitted.norms(model.n_threads()), partial(_row_lengths, model)
     p, coef = float(getattr(model, "p_", 2.0)), coef_of(model)
-    fitted = getattr(model, "fit_intercept", True)
+    has_intercept = getattr(model, "fit_intercept", True)
     # Value of the coordinate of the intercept, or 0 without an intercept.
-    bias = float(getattr(model, "intercept_scaling", 1.0)) if fitted else 0.0
+    bias = float(getattr(model, "intercept_scaling", 1.0)) if has_intercept else 0.0
     intercepts = np.ravel(model.intercept_) / bias if bias else np.zeros(coef.shape[0])
     vectors = zip(vectors_of(coef), intercepts, strict=True)
     norms = np.array([norm(np.append(v, w), p / (p - 1.0)) for v, w in vectors])

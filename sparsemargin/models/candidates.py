@@ -10,8 +10,8 @@ import numpy as np
 
 from sparsemargin.models import ALGORITHMS, Algorithm, Learner
 
-#: Training error above which AROW is trained for more epochs, and the number of trials (rows times
-#: epochs) that it then makes at least.
+#: Training error above which AROW is trained for more epochs, and the minimum number of trials
+#: (rows times epochs) that it then makes.
 UNLEARNED, _ENOUGH_TRIALS = 0.1, 3000
 
 # Numbers of rows of the rarer class below which AROW runs one and two more epochs.

@@ -32,7 +32,7 @@ _KernelClass = TypeVar("_KernelClass", bound=type)
 
 @dataclass_transform(frozen_default=True)
 def _kernel(cls: _KernelClass) -> _KernelClass:
-    """Decorate a kernel, whose constructor and docstring have its parameters."""
+    """Decorate a kernel class so that its constructor and docstring have its parameters."""
     dataclass(frozen=True, repr=False)(cls)
     collected(cls)
     cls.__doc__ = documented(inspect.cleandoc(cls.__doc__ or ""), declarations(cls), Kernel)
@@ -89,7 +89,7 @@ class WithGamma(Kernel):
     )
 
     def gamma_for(self, rows: Any) -> float:
-        """Return the number gamma for rows."""
+        """Return gamma as a number, computed from the rows if necessary."""
         if self.gamma == "auto":
             return 1.0 / rows.n_features
         if self.gamma != "scale":
@@ -172,7 +172,7 @@ class Precomputed(Kernel):
 class Function(Kernel):
     """A kernel that is computed by a function.
 
-    Model files can't hold it, because nothing in them is run; pickles can.
+    Model files can't contain the function, because loading them runs no code. Pickles can.
 
     {parameters}
     """

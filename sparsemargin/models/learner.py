@@ -65,7 +65,7 @@ class Learner(StreamChecks):
     spaces: ClassVar[tuple[type, ...]]
     constants: ClassVar[tuple[str, ...]] = ()
 
-    # True if a fit should reach a margin, and warns if it does not.
+    # True if the last vector tends to the largest margin. A fit then warns if it ends too early.
     seeks_margin: ClassVar[bool] = False
 
     @classmethod
@@ -134,8 +134,8 @@ class Learner(StreamChecks):
     @property
     def has_intercept(self) -> bool:
         """True if the model has an intercept."""
-        # "auto" uses the norms of rows in X, but the norms in feature space differ. For example,
-        # they are 1 for a Gaussian kernel, and an intercept of 200 would dominate.
+        # With a kernel, "auto" means no intercept. The norms in feature space differ from those of
+        # the rows in X: a Gaussian kernel has norms of 1, and an intercept of 200 would dominate.
         return self.fit_intercept and (self.intercept_scaling != "auto" or self.is_linear)
 
     def _bias(self, first: Beginning) -> float:
@@ -164,7 +164,7 @@ class Learner(StreamChecks):
 
     @property
     def keeps_outputs(self) -> bool:
-        """True if outputs for rows before training on them are stored with these parameters."""
+        """True if the output for each row is stored before the model is trained on the row."""
         return self.is_linear and self.hypothesis_name in ("last", "average")
 
     def _steps(self, first: Beginning) -> np.ndarray:
@@ -254,7 +254,7 @@ class Learner(StreamChecks):
         if not check:
             rows = check_rows(rows, repeats_allowed=self.takes_repeats)
         counted = counted_rows(self.class_weight, data.classes, targets, weights)
-        # The prior counts the rows with a feature, and a standardized feature is nowhere 0.
+        # The prior counts nonzero entries, so it is computed before features are standardized.
         prior = None if resume else self.prior_of(rows, targets, data.classes, counted)
         scaling = self.fitted.scaling if resume else None
         if self.standardize and not resume and (counted is None or counted.any()):
@@ -295,14 +295,13 @@ class Learner(StreamChecks):
     def finish(self, training: Training, norm: str | None = None) -> Self:
         """Complete a fit: hold rows out for probabilities if necessary, and warn of problems.
 
-        `norm` is that of rows from a vectorizer whose vocabulary are the terms of these rows;
-        "l1", "l2", or None for other rows. Of such rows, the stored outputs are always replaced.
+        `norm` is the norm of the rows, "l1" or "l2", if a vectorizer took its vocabulary from them,
+        else None. The stored outputs for rows of such a vectorizer are always replaced.
         """
         task, result, _, first = training
         fitted = self.fitted
         if fitted.progress is not None:
-            # The outputs stored in the first epoch are too few if there are few rows. After several
-            # epochs, the outputs of the model have another scale.
+            # After several epochs, outputs have another scale than those stored in the first epoch.
             fitted.progress.spoiled |= first is None or result.n_iter > 1
             # With a prior, the outputs depend on the labels of the rows that were counted.
             fitted.progress.spoiled |= first is not None and first.prior is not None
@@ -325,10 +324,11 @@ class Learner(StreamChecks):
         self, task: Task, first: Beginning, seed: int | None, groups: np.ndarray | None = None,
         norm: str | None = None,
     ) -> None:  # fmt: skip
-        """Replace the stored outputs by outputs for held-out rows of a task, if these can be had.
+        """Replace the stored outputs by outputs for held-out rows, if `held_out_outputs` finds any.
 
-        `first` is the data that the model was initialized with, `seed` that of the shuffling. Rows
-        of equal `groups`, shape (n_rows,), are held out together. `norm` is as for `finish`.
+        `first` is the data that the model was initialized with, and `seed` the seed of the
+        shuffling. Rows of equal `groups`, shape (n_rows,), are held out together. For `norm`, see
+        `finish`.
         """
         kept, fit_part = self.fitted.progress, partial(self._fit_part, task, first, seed)
         fitted, most_rows = self.fitted.for_training_rows(), self._most_rows_held_out
@@ -360,8 +360,8 @@ class Learner(StreamChecks):
         return similar.fitted
 
     def make_task(self, rows: Rows, targets: Targets, weights: Any, **how: Any) -> Task:
-        """Return the task for training rows, with the class weights of the current state, whose
-        space is unpacked for training."""
+        """Unpack the space of the current state, and return a task with training rows and the class
+        weights of the state."""
         if isinstance(targets, Positives):
             how["positives"] = targets
             targets = np.zeros(len(rows.indptr) - 1, dtype=np.int64)

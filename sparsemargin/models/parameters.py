@@ -58,7 +58,8 @@ class Limit:
 
 class _RandomStates(Limit):
     def allows(self, value: Any) -> bool:
-        # NumPy imports `random` on first use, which takes a tenth of the start of a command.
+        # The class is not the `kind` of the limit, because NumPy imports `random` on first use,
+        # which takes a tenth of the start of a command.
         return isinstance(value, np.random.RandomState)
 
 
@@ -153,12 +154,12 @@ def parameter(
     If `limits` or `doc` is None, it is inherited from the base class. `more` is appended to `doc`.
     `flags` may contain ``structural``.
     """
-    told: dict[str, Any] = {**flags}
+    given: dict[str, Any] = {**flags}
     if limits is not None:
-        told["limits"] = limits if isinstance(limits, tuple) else (limits,)
+        given["limits"] = limits if isinstance(limits, tuple) else (limits,)
     if doc is not None:
-        told["doc"] = doc
-    return field(default=default, metadata={**told, "more": more})
+        given["doc"] = doc
+    return field(default=default, metadata={**given, "more": more})
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
@@ -175,7 +176,7 @@ def declared(cls: _Class) -> _Class:
 
 
 def collected(cls: _Class) -> _Class:
-    """Store the declarations of the fields of a dataclass, for `declarations`, and return it."""
+    """Store the declarations of a dataclass for `declarations`, and return the class."""
     known = dict(getattr(cls, "_declared", {}))
     mine = get_annotations(cls)
     for each in fields(cls):
@@ -184,10 +185,10 @@ def collected(cls: _Class) -> _Class:
         if not each.init:
             del known[each.name]
             continue
-        told = dict(each.metadata)
-        more = told.pop("more", "")
+        given = dict(each.metadata)
+        more = given.pop("more", "")
         before = known.get(each.name, Parameter(each.name, None))
-        now = replace(before, default=each.default, **told)
+        now = replace(before, default=each.default, **given)
         known[each.name] = replace(now, doc=f"{now.doc} {more}") if more else now
     cls._declared = known  # type: ignore[attr-defined]
     return cls

@@ -9,8 +9,8 @@ from typing import Any
 
 
 def taken(estimator: Any) -> Any:
-    """Return the selected estimator of a fitted `AutoClassifier` or parameter search, and the
-    fitted pipeline of an estimator of a whole task. Other estimators are returned unchanged."""
+    """Return the selected estimator of a fitted `AutoClassifier` or parameter search, or the
+    pipeline of a fitted `TextClassifier` or `CellClassifier`. Return other estimators unchanged."""
     for name in ("best_estimator_", "pipeline_"):
         estimator = getattr(estimator, name, estimator)
     return estimator
@@ -38,8 +38,8 @@ def parts_of(estimator: Any) -> tuple[Any, Any]:
 
 
 def labels_for(estimator: Any, X: Any, y: Any) -> Any:
-    """Return the labels of `X`: those that an estimator of a whole task finds if `y` is a name or,
-    for cells, None, otherwise `y` itself. The estimator may be in a search or a `Rejector`."""
+    """Return `y`, or the labels that a `TextClassifier` or `CellClassifier` finds in `X` if `y` is
+    the name of a column or, for cells, None. The estimator may be in a search or a `Rejector`."""
     estimator = getattr(estimator, "best_estimator_", estimator)
     return y if not hasattr(estimator, "labels_of") else estimator.labels_of(X, y)
 

@@ -16,11 +16,10 @@ from sparsemargin.models.inputs.training_set import Beginning
 from sparsemargin.models.learner import Learner
 
 # Number of training rows of the first comparison, and the factor by which it grows from one
-# comparison to the next. The models predict the rows between these two numbers. With fewer rows
-# than LEAST_ROWS, a prior does not have a lower error.
+# comparison to the next. Each comparison predicts the rows that the next one adds for training.
 _FIRST, _GROWTH = 1000, 2.25
 
-#: Minimum number of rows for a comparison.
+#: Minimum number of rows for a comparison. With fewer rows, a prior does not have a lower error.
 LEAST_ROWS = 2000
 
 # Lead, in standard errors of the difference, that the prior needs to be used. It is lower than

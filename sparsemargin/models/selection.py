@@ -29,8 +29,8 @@ from sparsemargin.models.inputs.training_set import (
 )
 from sparsemargin.models.prior_choice import prior_pays
 
-#: Numbers of rows. With fewer than LEAST_ROWS, errors are too noisy for a selection. Of more than
-#: MOST_ROWS, a random sample is used.
+#: Numbers of rows. With fewer than LEAST_ROWS, errors by progressive validation are too noisy. Of
+#: more than MOST_ROWS, a random sample is used.
 LEAST_ROWS, MOST_ROWS = 500, 10_000
 
 #: Parameters that all candidates have. Other parameters select AROW.
@@ -41,7 +41,7 @@ OPEN_PARAMETERS = frozenset({
 
 # Leads in standard errors of the difference. An alternative needs a lead of _AHEAD over AROW at the
 # end. Until then, it needs a lead over the best candidate that grows from _BEHIND to _AHEAD with
-# the squared number of rows, like the sum of the weights of the rows.
+# the squared number of rows, because later errors have larger weights.
 _AHEAD, _BEHIND = 2.0, -2.0
 
 # Error rate of AROW up to which label noise is taken to be low. The candidate for label noise is
@@ -57,8 +57,8 @@ _MOST_WRONG = 0.3
 # of rows grows from one comparison to the next.
 _FIRST, _GROWTH = 1000, 1.5
 
-# Rows are sparse if the share of non-zero entries is below this value. It is below 0.003 for text,
-# and 0.1 for log-transformed cells, on which the Second-order Perceptron is more accurate.
+# Rows are sparse if the share of nonzero entries is below this value. The share is below 0.003 for
+# text. It is 0.1 for log-transformed cells, for which the Second-order Perceptron is more accurate.
 _SPARSE = 0.02
 
 # Rows are dense if the share of non-zero entries is at least this value.
@@ -80,9 +80,9 @@ _SCALE_OF_LABELS = 3.0
 class DefaultAlgorithm:
     """The meaning of ``algo=None``: AROW, or another algorithm that is selected by training rows.
 
-    A parameter that not every candidate has settles AROW. A ValueError is raised for a parameter
-    that AROW does not have. For the default features of texts (`of_texts`), the algorithm is always
-    AROW with a Naive Bayes prior.
+    AROW is used for any rows if there is a parameter that not every candidate has. A parameter that
+    AROW does not have raises a ValueError. For the default features of texts (`of_texts`), the
+    algorithm is always AROW with a Naive Bayes prior.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class DefaultAlgorithm:
         # ``prior=None`` is AROW's default value, but here it excludes the prior.
         self.settled = None if self._is_open and "prior" not in params else AROW
         if of_texts:
-            # A parameter may have the default value of AROW, such as ``prior=None``.
+            # `self.params` lacks values that are AROW's defaults, such as ``prior=None``.
             settings = {name: params.get(name, own) for name, own in OF_TEXTS.settings.items()}
             self.settled = OF_TEXTS._replace(settings=settings)
 
@@ -161,8 +161,8 @@ class DefaultAlgorithm:
         return best
 
     def for_labels(self, rows: Rows, counted: np.ndarray) -> Candidate:
-        """Return AROW for several labels per row: with balanced class weights and a larger scale of
-        the intercept, unless the parameters settle it or set class weights. Rows need not be
+        """Return AROW for several labels per row. It has balanced class weights and a larger scale
+        of the intercept, unless a parameter selects AROW or sets class weights. Rows need not be
         checked; `counted` selects those with a weight above 0."""
         if not self._is_open or "class_weight" in self.params:
             return AROW

@@ -151,7 +151,7 @@ class SharedParameters:
         "Other kernels are objects of `sparsemargin.kernels`, which have the kernel's parameters "
         'and the limit of its pool of rows; ``"poly"``, ``"rbf"``, ``"polyrbf"`` and '
         '``"precomputed"`` are `Polynomial`, `RBF`, `PolynomialRBF` and `Precomputed` with their '
-        "defaults, and a function is `Function` of it. An intercept adds the square of "
+        "defaults, and a function f means ``Function(f)``. An intercept adds the square of "
         "`intercept_scaling` to the kernel. Norms of rows are those in feature space. All classes "
         "share one pool of rows. A trial costs one row of the kernel. For each of its rows, the "
         "pool stores the entries (including zeros if at least every fourth entry is not zero or if "

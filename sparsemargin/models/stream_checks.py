@@ -1,5 +1,4 @@
-"""Messages about parameters that do not support streams or several labels per row, and properties
-of learners that need the first rows."""
+"""Messages about parameters that do not support streams or several labels per row."""
 
 from __future__ import annotations
 
@@ -96,13 +95,13 @@ class StreamChecks(SharedParameters, Attributes):
         yield from self._kernel_faults(grows)
 
     def _kernel_faults(self, grows: bool) -> Iterator[str]:
-        """Yield such messages for the parameters of the kernel."""
+        """Yield the messages of `_stream_faults` about the parameters of the kernel."""
         yield from self._needs_of_all_rows()
         if not self.is_linear and getattr(self.kernel_object, "gamma", None) == "auto" and grows:
             yield "gamma='auto' needs the number of features: pass n_features, or hash_bits."
 
     def _needs_of_all_rows(self) -> Iterator[str]:
-        """Yield such messages for parameters that depend on all rows."""
+        """Yield the messages of `_stream_faults` about parameters that depend on all rows."""
         if self.standardize:
             yield (
                 "standardize=True needs the means and deviations of all rows, which no stream can "

@@ -21,8 +21,9 @@ _LEAST_ACCEPTED = 10
 
 
 class CoverageCurve(NamedTuple):
-    """Coverages, in increasing order, and the errors among the accepted rows, of equal length; and
-    the coverage and error at a threshold, None without a threshold or without accepted rows."""
+    """Coverages in increasing order, and the error among the accepted rows at each of them.
+
+    `chosen` is the pair at a threshold, None without a threshold or without accepted rows."""
 
     coverage: NDArray[np.float64]
     error: NDArray[np.float64]

@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 
 from sparsemargin._docs import shares
 
-_MOST_INSIDE = 4
-_LONGEST_INSIDE = 24
-_LEGEND_WIDTH = 34
+_MOST_INSIDE = 4  # names in a legend inside the axes
+_LONGEST_INSIDE = 24  # characters of such a name
+_LEGEND_WIDTH = 34  # characters
 _PAD = 20  # pixels
 _MOST_COLUMNS = 3
 
@@ -69,7 +69,7 @@ class Display:
         raise NotImplementedError
 
     def _open(self, ax: Any, n: int = 1, size: tuple[float, float] = (6.4, 4.6)) -> list[Axes]:
-        """Return n axes, the given or new ones; `size` is that of a new panel in inches."""
+        """Return n axes, the given or new ones; `size` is the size of a new panel in inches."""
         self._is_new = ax is None
         panels = _new_panels(n, size) if ax is None else _flat(ax)
         if len(panels) != n:

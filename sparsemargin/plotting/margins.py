@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
 _UNIT_MARGIN = "margin (rows and weights of unit norm)"
 _MARGIN = "margin (in units of X)"
+# Range of the axis below 0, as a share of the largest bound, if a final margin is positive.
 _BELOW = 0.25
-# Tolerance that requires checks of the margin, but no end of the fit before its last epoch.
+# Tolerance so small that the margin is checked, but does not end the fit before its last epoch.
 _SMALLEST_TOL = 1e-12
 
 

@@ -26,7 +26,7 @@ from sparsemargin.models.learner import Learner
 from sparsemargin.models.parameters import FLAG, declared, one_of, parameter, real
 from sparsemargin.models.shared_parameters import Hypothesis
 
-#: Bytes for each feature and vector that a kernel takes at least, for products of sparse rows.
+# Minimum number of bytes per feature and vector that a kernel needs for products of sparse rows.
 _BYTES_PER_PRODUCT = 4
 
 MultiClass = Literal["ovr", "joint"]
@@ -49,8 +49,8 @@ class FirstOrderLearner(Learner):
 
     hypothesis: Hypothesis = parameter(
         "average",
-        more="The last two log the corrections (56 bytes per correction and, without a kernel, 16 "
-        "bytes per nonzero of every corrected row) and replay the log to predict.",
+        more='``"vote"`` and ``"random"`` log corrections (56 bytes per correction and, without a '
+        "kernel, 16 bytes per nonzero of every corrected row) and replay the log to predict.",
     )
     normalize: bool = parameter(
         False,

@@ -23,7 +23,7 @@ class ROMMA(EuclideanMarginSeeker):
         \frac{\|x\|^2 \|w\|^2 - y\, w \cdot x}{\|x\|^2 \|w\|^2 - (w \cdot x)^2}\, w +
         \frac{\|w\|^2 (y - w \cdot x)}{\|x\|^2 \|w\|^2 - (w \cdot x)^2}\, x,
 
-    The first correction sets them to :math:`y x / \|x\|^2`. The aggressive variant also corrects if
+    The first correction sets w to :math:`y x / \|x\|^2`. The aggressive variant also corrects if
     :math:`0 < y\, w \cdot x < 1`. It restarts from :math:`y x / \|x\|^2` if that vector lies in the
     half-space.
 

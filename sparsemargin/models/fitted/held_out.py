@@ -47,8 +47,8 @@ def held_out_outputs(
     `fit_part` fits a similar model, with at most as many columns and epochs, to a part of the rows
     of the task, of which at most `most_rows` are used. The outputs are multiplied by a ratio that
     gives them the scale of the model, measured on rows that both models were trained on. Rows with
-    equal entries in `groups`, shape (n_rows,), are held out together. `norm` is that of rows from a
-    vectorizer with a vocabulary of these rows, see `_without_new_terms`. The result is None if
+    equal entries in `groups`, shape (n_rows,), are held out together. `norm` is the norm of rows
+    whose vectorizer took its vocabulary from them, see `_without_new_terms`. The result is None if
     there are too few rows, or if a model can't be fitted.
     """
     n_vectors, weights = fitted.space.n_vectors, task.weights
@@ -147,8 +147,8 @@ def _outputs(fitted: Fitted, rows: Rows, n_threads: int) -> np.ndarray:
 def _without_new_terms(rows: Rows, training_rows: Rows, norm: str) -> Rows:
     """Return held-out rows as the vectorizer would, had it been fitted to the training rows.
 
-    It ignores the terms of a new text that it does not know, and normalizes the rest. So entries in
-    columns that do not occur in the training rows are set to 0, and the others are multiplied so
+    A vectorizer ignores unknown terms of a new text, and normalizes the rest. Entries in columns
+    that do not occur in the training rows are therefore set to 0, and the others are multiplied so
     that the norm of the row, "l1" or "l2", is as before. Otherwise held-out rows would have smaller
     outputs than new ones, and probabilities would be too close to 0 and 1.
     """

@@ -27,10 +27,10 @@ class _Use:
     """The running calls of one model."""
 
     lock: Any = field(default_factory=Lock)
-    # Thread identifiers from `get_ident`. Reading calls may be nested, so `asking` may contain a
-    # thread several times.
+    # Thread identifiers from `get_ident`. Reading calls may be nested, so `reading_threads` may
+    # contain a thread several times.
     training_thread: int | None = None
-    asking: list[int] = field(default_factory=list)
+    reading_threads: list[int] = field(default_factory=list)
 
 
 # The running calls are stored outside the models, so that copies, pickles and files do not contain
@@ -39,10 +39,10 @@ _uses: dict[ref[Any], _Use] = {}
 
 
 def _forget_other_threads() -> None:
-    """Remove the calls of other threads after a fork, because these threads do not exist there."""
+    """Remove the reading calls of other threads, which a forked process does not have."""
     me = get_ident()
     for use in _uses.values():
-        use.lock, use.asking = Lock(), [me] * use.asking.count(me)
+        use.lock, use.reading_threads = Lock(), [me] * use.reading_threads.count(me)
 
 
 if hasattr(os, "register_at_fork"):
@@ -73,19 +73,19 @@ def _using(
             with use.lock:
                 if use.training_thread is not None:
                     _refuse(model, "fits", use.training_thread == me)
-                if alone and use.asking:
-                    _refuse(model, "asks", me in use.asking)
+                if alone and use.reading_threads:
+                    _refuse(model, "asks", me in use.reading_threads)
                 if alone:
                     use.training_thread, begun = me, True
                 else:
-                    use.asking, begun = [*use.asking, me], True
+                    use.reading_threads, begun = [*use.reading_threads, me], True
             return method(model, *args, **kwargs)
         finally:
             if begun and alone:
                 use.training_thread = None
             elif begun:
                 with use.lock:
-                    use.asking.remove(me)
+                    use.reading_threads.remove(me)
 
     return using
 

@@ -40,8 +40,8 @@ def key_of(label: Any) -> str:
 
 
 def label_as(label: Any, classes: np.ndarray) -> Any:
-    """Return a label of a file, a text or a number, in the type of the classes; None if it has no
-    such value."""
+    """Return a label of a file, a text or a number, in the type of the classes; None if that is not
+    possible."""
     if classes.dtype.kind == "U":
         return label_text(label)
     number = number_of(label)
@@ -54,7 +54,7 @@ def label_as(label: Any, classes: np.ndarray) -> Any:
 
 
 def with_file_labels(classes: np.ndarray, labels: Iterable[Any]) -> np.ndarray:
-    """Return the classes, and those labels of a file that are none of them but have their type."""
+    """Return the classes and the new labels of a file that have the type of the classes."""
     known = set(map(key_of, classes.tolist()))
     new = [label_as(label, classes) for label in labels if key_of(label) not in known]
     new = [label for label in new if label is not None]
@@ -62,7 +62,7 @@ def with_file_labels(classes: np.ndarray, labels: Iterable[Any]) -> np.ndarray:
 
 
 def joined_classes(classes: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Return the classes and the labels that are none of them, sorted.
+    """Return the classes and the new labels, sorted.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def joined_classes(classes: np.ndarray, labels: np.ndarray) -> np.ndarray:
 def warn_of_only_new(
     classes: np.ndarray, labels: Iterable[Any], rows: str = "All of these rows"
 ) -> None:
-    """Warn if these labels of rows are one label, which is none of the classes."""
+    """Warn if all labels of rows are the same, and that label is not one of the classes."""
     names = set(map(key_of, labels))
     if len(names) == 1 and not names & set(map(key_of, classes.tolist())):
         warn_user(
@@ -125,7 +125,7 @@ def with_classes(fitted: Fitted, classes: np.ndarray) -> Fitted:
     Raises
     ------
     ValueError
-        If the model has no variances, no intercept, several labels per row, or averaged weights.
+        If the model can't have additional classes, see `why_no_new_classes`.
     """
     why = why_no_new_classes(fitted)
     if why is not None:
@@ -151,8 +151,8 @@ def with_classes(fitted: Fitted, classes: np.ndarray) -> Fitted:
 
 
 def _both(numbers: np.ndarray, of_other: Any) -> np.ndarray:
-    """Return numbers of shape (n, n_vectors) for all classes: with two classes, `of_other` returns
-    those of the first one."""
+    """Return numbers of shape (n, n_vectors) for all classes. Two classes share one vector, and
+    `of_other` computes the numbers of the first class from those of the vector."""
     if numbers.shape[1] > 1:
         return numbers
     return np.hstack([of_other(numbers), numbers])
@@ -184,7 +184,7 @@ def _widened(space: Any, place: np.ndarray, n_classes: int) -> LinearSpace:
 
 
 def _outputs(kept: ProgressiveOutputs, place: np.ndarray, n_classes: int) -> ProgressiveOutputs:
-    """Return the outputs for earlier rows with those of the new classes."""
+    """Return the stored outputs with columns for the new classes."""
     wide = ProgressiveOutputs.__new__(ProgressiveOutputs)
     vars(wide).update(vars(kept))
     shape = len(kept.steps), n_classes

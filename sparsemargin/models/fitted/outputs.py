@@ -26,8 +26,8 @@ from sparsemargin.models.inputs.training_set import Targets
 #: wrong predictions for a warning, and largest number of vectors (the check is slow with more).
 ROWS_SAMPLED, LEAST_WRONG, MOST_LABELS_CHECKED = 100, 5, 100
 
-# Least relative gap between the probabilities of the predicted class and of any other class, so
-# that `predict` and `predict_proba` agree, and the least probability.
+# Least relative gap by which the probability of the predicted class exceeds all others, so that
+# `predict` and `predict_proba` agree; and the least probability.
 _TRACE, _NONE = 1e-5, 1e-300
 
 # numpy's nextafter would underflow, which is an error under np.errstate(all="raise").
@@ -96,8 +96,8 @@ def predicted(
 def codes_of(fitted: Fitted, outputs: np.ndarray) -> np.ndarray:
     """Return the codes of the predicted classes, shape (n_rows,).
 
-    With two classes, the sign of the output decides; with more, the largest output. If it is 0, the
-    most frequent class with this output is predicted.
+    With two classes, the sign of the output decides; with more, the largest output. If this output
+    is 0, the most frequent class with an output of 0 is predicted.
     """
     if outputs.shape[1] == 1:
         least = 0.0 if fitted.at_zero[1] else _LEAST_POSITIVE
@@ -224,8 +224,8 @@ def sample_of(
     """Return a sample of rows to check whether the model predicts more than one class.
 
     The sample has evenly spaced rows, and as many rows that are not in the most frequent class. If
-    `frequent`, the code of that class, is given, it has only the latter. The result is None if the
-    check does not apply to the model, would be slow, or has no rows.
+    `frequent`, the code of that class, is given, it has only rows of other classes. The result is
+    None if the check does not apply to the model, would be slow, or has no rows.
     """
     is_linear = fitted.structure.get("kernel", "linear") == "linear"
     applies = is_linear and fitted.hypothesis in ("last", "average")

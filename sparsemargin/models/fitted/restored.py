@@ -28,7 +28,7 @@ def restored_state(state: dict[str, Any], learner: type[Learner]) -> Fitted:
     Raises
     ------
     ValueError
-        If the fields, although each is valid, are inconsistent.
+        If a field is invalid, or fields are inconsistent.
     """
     classes, form = part(state, "classes"), part(state, "form")
     require(isinstance(classes, np.ndarray) and classes.ndim == 1, "'classes' are no classes")

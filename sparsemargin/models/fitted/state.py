@@ -91,12 +91,12 @@ class Fitted:
         return self.unscaled
 
     def for_training_rows(self) -> Fitted:
-        """Return the state for the rows of a task, which are standardized if this is required."""
+        """Return the state for rows of a task, which are already standardized if necessary."""
         return self if self.scaling is None else replace(self, scaling=None)
 
     def row_lengths(self, rows: Rows) -> np.ndarray:
-        """Return the norms of checked rows, which are standardized first if this is required,
-        including the intercept's coordinate, shape (n_rows,)."""
+        """Return the norms of checked rows with the intercept's coordinate, shape (n_rows,). The
+        rows are standardized first if necessary."""
         if self.scaling is not None:
             rows = standardized(rows, self.scaling)
         lengths: np.ndarray = self.space.row_lengths(rows)
@@ -173,7 +173,7 @@ class Fitted:
 
     @property
     def tells_probabilities(self) -> bool:
-        """True if there are outputs from before training, and no row was trained on again."""
+        """True if enough outputs from before training are stored, and no row was used twice."""
         kept = self.progress
         if kept is None or kept.n_trials == 0 or kept.spoiled:
             return False
@@ -293,7 +293,7 @@ class Fitted:
     # ---------------------------------------------------------------------------------- in a file
 
     def copied(self) -> Fitted:
-        """Return a copy, the training of which does not change this state."""
+        """Return a copy that can be trained without a change of this state."""
         function = getattr(getattr(self.space, "kernel", None), "function", None)
         return deepcopy(self, {id(each): each for each in (self.structure, function)})
 
@@ -329,7 +329,7 @@ class Attributes:
 
     @property
     def state(self) -> Fitted | None:
-        """The result of training; None before the first call that trains."""
+        """State of the trained model; None before training."""
         return self._learned
 
     def restore(self, state: Fitted | None) -> Self:

@@ -1,5 +1,4 @@
-"""Labels as text, the labels of files, numbered in the order of their first rows, and when two are
-equal."""
+"""Labels of files: their texts, their ids in the order of first occurrence, and their equality."""
 
 from __future__ import annotations
 
@@ -13,8 +12,8 @@ import numpy as np
 # Floats that are whole numbers are written without an exponent below this value, as in Python.
 _LARGEST_IN_FULL = 1e16
 
-# Text labels that match this become integer classes: 1, -1 and 1.0, as pandas writes integers if
-# some are missing, but not 01 or +1.
+# Text labels that match this become integer classes: 1, -1 and 1.0, but not 01 or +1. If some
+# integers are missing, pandas writes the others as 1.0.
 _WHOLE = re.compile(r"(0|-?[1-9][0-9]{0,14})(?:\.0)?")
 
 

@@ -38,7 +38,7 @@ _DROP_ROWS = (
     "Leave rows without one out of X and y: y = numpy.array(y, dtype=object).ravel(), keep = {}, "
     "then X[keep] (numpy.asarray(X)[keep] if X is a list) and y[keep]."
 )
-#: The same for missing values.
+#: End of the message about missing values.
 DROP_ROWS = _DROP_ROWS.format("pandas.notna(y)")
 _DROP_EMPTY = _DROP_ROWS.format("y != ''")
 
@@ -178,7 +178,8 @@ def label_array(values: Any, place: Any = "y[{}]".format) -> np.ndarray:
     """
     if isinstance(values, np.ndarray) and values.dtype.kind in "biufU":
         return _checked_array(values, place)
-    if isinstance(values, np.ndarray) and values.dtype.kind not in "mM":  # dates become integers
+    # `tolist` can make integers of dates.
+    if isinstance(values, np.ndarray) and values.dtype.kind not in "mM":
         values = values.tolist()
     values, types = list(values), set(map(type, values))
     is_mixed = len(types) > 1 and types != {int, float}

@@ -250,7 +250,7 @@ class MultilabelEncoder(LabelEncoder):
 
 
 def label_sets(codes: np.ndarray, start: np.ndarray, n_classes: int) -> Positives:
-    """Return the sorted, unique labels of rows from codes in any order, with duplicates."""
+    """Return the sorted, unique labels of rows. `codes` may be unsorted and have duplicates."""
     n_rows = len(start) - 1
     rows = np.repeat(np.arange(n_rows), np.diff(start))
     flat = np.unique(rows * n_classes + codes)
@@ -275,7 +275,7 @@ def agreement(
 
 
 def given_encoder(classes: Any, positive: Any, many: bool) -> LabelEncoder | None:
-    """Return an encoder for `classes` or `positive` as given by the caller; None: neither is."""
+    """Return an encoder for `classes` or `positive`; None if neither is given."""
     if not isinstance(positive, str | int | float | np.number | None):
         raise ValueError(f"positive must be a label, a number or a word, got {positive!r}.")
     if positive is not None:
@@ -361,9 +361,9 @@ def warn_of_many_classes(n_classes: int, n_rows: int, name: str) -> None:
 
 
 class Choice:
-    """Selects the predicted labels: those with an output of at least the threshold, a number or one
-    for each label (None: 0, or no threshold if `top_k` is given), and of these the `top_k` with the
-    largest outputs, where the lower label wins ties (None: all)."""
+    """Selects the labels with an output of at least `threshold`, and of these the `top_k` (None:
+    all) with the largest outputs. Lower labels win ties. The threshold is a number, or one for each
+    label. None means 0, or no threshold if `top_k` is given."""
 
     def __init__(self, n_labels: int, threshold: Any = None, top_k: Any = None) -> None:
         if top_k is not None:

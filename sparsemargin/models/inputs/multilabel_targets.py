@@ -1,4 +1,4 @@
-"""Labels of rows that may have several, as they are given: indicators and lists."""
+"""Multilabel targets as they are given: indicators, and lists of labels."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ class MultilabelTargets:
 def multilabel_targets(y: Any, n_columns: int | None = None) -> MultilabelTargets | None:
     """Return y as multilabel targets, or None if y has one class per row.
 
-    Lists of 0 and 1 are an indicator matrix if they have the length `n_columns`; None: for any
-    length; 0: never, lists contain labels. A ValueError names the row of an entry of an indicator
-    that is not 0 or 1, of a label that is missing or invalid, or of a row that is no collection.
+    Lists of 0 and 1 are an indicator matrix if their length is `n_columns`. None: any length; 0:
+    lists always contain labels. A ValueError names the row of an entry of an indicator that is not
+    0 or 1, of a label that is missing or invalid, or of a row that is no collection.
     """
     y = unwrapped(y)
     if not may_have_several(y):

@@ -53,7 +53,7 @@ def open_rows(X: Any) -> Rows:
             "Rebuild the matrix from its source."
         )
     if indptr[0] or not len(data) == len(indices) == indptr[-1]:
-        # The arrays have entries of no row. Rows have none.
+        # Entries that belong to no row are removed.
         return part_of(rows, 0, rows.n_rows)
     return rows
 
@@ -139,7 +139,7 @@ def first_rows(blocks: Iterable[Rows]) -> Iterator[Rows]:
 def intercept_scale(blocks: Iterable[Rows], p: float) -> float:
     """Return a third of the root mean square p-norm of the first 100 rows, or 1/3 if all of them
     are zero. Duplicate columns are summed first."""
-    # A single sum, so that the result does not depend on the sizes of the blocks.
+    # All norms are summed at once, so that the sizes of the blocks do not change the result.
     norms = np.concatenate([row_norms(summed(rows), p) for rows in first_rows(blocks)])
     scale = norm(norms, 2) / (3 * sqrt(max(len(norms), 1)))
     return scale if 0.0 < scale < inf else 1 / 3

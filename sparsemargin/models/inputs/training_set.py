@@ -165,8 +165,8 @@ def _checked(weight: np.ndarray) -> np.ndarray:
 
 
 def refuse_no_rows(targets: Targets, steps: np.ndarray, weights: np.ndarray | None) -> None:
-    """Raise a ValueError if each row, of one class, has weight 0 or a class of weight 0. `steps` is
-    the result of `steps_by_class`."""
+    """Raise a ValueError if every row has weight 0 or a class of weight 0. `steps` is the result of
+    `steps_by_class`. Multilabel targets are not checked."""
     if isinstance(targets, Positives) or steps.all():
         return
     counted = (steps[:, 0] if steps.shape[1] == 1 else steps[1])[targets] > 0
