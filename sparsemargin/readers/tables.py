@@ -87,17 +87,17 @@ def batches_of_csv(
         before, n_rows = None, 0
         for batch in open_csv(content, reading, lines, text):
             if before is not None and len(before):
-                yield _with_texts_missing(before, how)
+                yield _with_empty_labels(before, how)
             before, n_rows = batch, n_rows + len(batch)
         if before is None or not len(before) or before.column(0)[-1].as_py() != _END:
             raise ValueError(
                 f"{name}, row {n_rows}: a quote is not closed before the end of the file. Close "
                 'it, or quote the text and double its quotes: "a ""text"""'
             )
-        yield _with_texts_missing(before.slice(0, len(before) - 1), how)
+        yield _with_empty_labels(before.slice(0, len(before) - 1), how)
 
 
-def _with_texts_missing(batch: Any, how: DocumentForm) -> Any:
+def _with_empty_labels(batch: Any, how: DocumentForm) -> Any:
     """Return a batch of a csv with "" in place of missing labels, because an empty field means that
     the row has no labels. Missing texts stay missing."""
     label = how.label if how.labelled else None
