@@ -40,7 +40,7 @@ from sparsemargin.text.defaults import (
 
 _FEATURES = ("auto", "words", "hashed")
 
-# Number of names of hashed columns from which on `partial_fit` names no more. They take 50 MB.
+# Number of named hashed columns at which `partial_fit` stops naming columns. They take 50 MB.
 _MOST_NAMES = 1 << 19
 
 
@@ -372,7 +372,7 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
         return super().keep(first, classifier)
 
     def _keep_named(self, vectorizer: Any, classifier: Any, texts: list[str]) -> Self:
-        """Set the fitted steps, after hashed columns are named by the terms of some texts."""
+        """Name hashed columns by the terms of these texts, and set the fitted steps."""
         if hasattr(vectorizer, "remember_terms"):
             name_columns(vectorizer, texts)
         return self.keep(vectorizer, classifier)
