@@ -33,7 +33,7 @@ from sparsemargin.readers.cell_files import Cells
 from sparsemargin.readers.label_tables import FILE_COLUMN
 from sparsemargin.streaming.predict import Predictor
 
-#: Setting for reading cells that stands for that of the model.
+#: Value of a setting for reading cells that stands for the setting of the model.
 AS_MODEL: Literal["as model"] = "as model"
 
 
@@ -53,8 +53,8 @@ class PredictedCells(NamedTuple):
     """Predictions for some cells.
 
     `cells` are their names, `codes` indices into the `classes_` of the model, `outputs` its
-    outputs, of shape (n_cells, n_vectors). `weights` are those of the confidences of cells that
-    lack genes (see `check_shared`), and 0 for cells without counts.
+    outputs, of shape (n_cells, n_vectors). `weights` lower the confidences of cells that lack genes
+    (see `check_shared`), and are 0 for cells without counts.
     """
 
     cells: np.ndarray
@@ -63,8 +63,8 @@ class PredictedCells(NamedTuple):
     weights: np.ndarray
 
     def probabilities(self, learner: Any) -> np.ndarray:
-        """Return probabilities of shape (n_cells, n_classes). Those of a cell without counts are
-        equal."""
+        """Return probabilities of shape (n_cells, n_classes). All are equal for a cell without
+        counts."""
         found, weights = probabilities_of(learner.fitted, self.outputs), self.weights[:, np.newaxis]
         return weights * found + (1 - weights) / found.shape[1]
 
@@ -192,8 +192,8 @@ def annotate(
 
 
 def _unwrapped(model: Any) -> tuple[Any, float]:
-    """Return the model of a fitted Rejector, and the least output of cells that it accepts. Other
-    models accept all cells."""
+    """Return the model inside a fitted Rejector, and the least output of cells that it accepts.
+    Other models are returned as they are, with minus infinity."""
     if not isinstance(model, Rejector):
         return model, -np.inf
     check_is_fitted(model)
@@ -202,7 +202,7 @@ def _unwrapped(model: Any) -> tuple[Any, float]:
 
 
 def _as_classes(types: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """Return the names of types as entries of `classes`, unless a cell is unassigned."""
+    """Convert names of types to entries of `classes`. If a cell is unassigned, return the names."""
     known = {label_text(each): each for each in classes.tolist()}
     if classes.dtype.kind in "OU" or not known.keys() >= set(types.tolist()):
         return types
@@ -212,8 +212,8 @@ def _as_classes(types: np.ndarray, classes: np.ndarray) -> np.ndarray:
 def form_for(
     model: Any, layer: str | None, var: str | None, match: Any, values: Values = "auto"
 ) -> CellForm:
-    """Return the settings for reading cells. `AS_MODEL` stands for that of a CellClassifier, or the
-    default for other models."""
+    """Return the settings for reading cells. `AS_MODEL` stands for the setting of the model if it
+    is a CellClassifier, otherwise for the default."""
     given = {"layer": layer, "var": var, "match": match}
     own = CellForm()
     settings = {

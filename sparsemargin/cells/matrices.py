@@ -24,8 +24,8 @@ GIVEN_LABELS = "y"
 def cells_of_matrix(X: Any, genes: Any = None) -> Cells:
     """Return the cells of a matrix, shape (n_cells, n_genes).
 
-    The columns of a DataFrame are genes. Other matrices have the given genes, which must be as many
-    as the columns; None numbers them. The rows of a pandas DataFrame are named by its index.
+    The columns of a DataFrame name the genes. For other matrices, `genes` has the name of each
+    column, and None numbers the columns. The rows of a pandas DataFrame are named by its index.
     """
     names = columns_of_table(X)
     if names is not None and len(set(names)) < len(names):
@@ -35,7 +35,7 @@ def cells_of_matrix(X: Any, genes: Any = None) -> Cells:
             "names must differ. Add up the columns of a gene: X.T.groupby(level=0).sum().T."
         )
     for i, (name, dtype) in enumerate(zip(names or (), getattr(X, "dtypes", ()), strict=False)):
-        # Only pandas' types have a kind.
+        # Types of pandas have a `kind`, those of polars the method `is_numeric`.
         if getattr(dtype, "kind", "O") in "biuf" or getattr(dtype, "is_numeric", bool)():
             continue
         column = X.iloc[:, i] if hasattr(X, "iloc") else X[:, i]
@@ -91,8 +91,7 @@ def is_label(X: Any, y: Any) -> bool:
 
 
 def check_order(X: Any, y: Any) -> None:
-    """Warn if the labels of an AnnData or a DataFrame are a Series with its cells in another
-    order."""
+    """Warn if y is a Series whose index has the names of the cells in another order than X."""
     index, by = getattr(y, "index", None), "adata.obs_names" if is_cells(X) else "X.index"
     names = getattr(X, "obs_names", getattr(X, "index", None))
     if index is None or callable(index) or names is None or callable(names):
