@@ -20,7 +20,7 @@ LymphomaLabels = Literal["malignant_66", "malignant_62", "malignant_72", "acl", 
 Missing = Literal["zero", "mean", "nan"]
 Loaded: TypeAlias = Bunch | tuple[NDArray[np.float64], NDArray[np.int64]]
 
-# Positive samples have one of these words in the given column.
+# For each value of `labels`: a column of the file, and the words in it that mark positive samples.
 _POSITIVE = {
     "malignant_66": ("malignant_66", ["1"]),
     "malignant_62": ("in_62_subset", ["1"]),
