@@ -104,8 +104,8 @@ def annotate(
         A column of `obs` with clusters, such as "leiden": each cell gets the most frequent type of
         its cluster. Or a graph in `obsp`, such as "connectivities": the probabilities of a cell are
         averaged over the cell, with weight 1, and its neighbours. Cells that are unassigned by the
-        threshold do not vote for a type and stay unassigned. Confidences are those of the cells
-        alone for clusters, and averages for a graph. None: there is no vote.
+        threshold do not vote for a type and stay unassigned. A graph averages confidences, too;
+        clusters do not change them. None: there is no vote.
     min_share : float, default=0
         Least share of the cells of a cluster that must have its most frequent type. Otherwise the
         cells of the cluster are "unassigned".
@@ -119,13 +119,13 @@ def annotate(
         ends and other control characters in names are escaped, as ``\\``, ``\t``, ``\n`` and
         ``\x00``, and names with quotes are quoted, as `csv` does.
     layer : str or None, default="as model"
-        As for `CellClassifier`. "as model": that of the model, None for a pipeline.
+        As for `CellClassifier`. "as model": the layer of the model, or None for a pipeline.
     normalize : {"auto", "counts", None}, default="auto"
         "auto": the scale of the values is recognised. Counts, logarithms of normalised counts and
         normalised counts are converted to the scale of the training cells. "counts": the values
         are counts, which need not be whole (estimated counts). None: values are not converted.
     var, match
-        As for `CellClassifier`. "as model": those of the model, the defaults for a pipeline.
+        As for `CellClassifier`. "as model": as in the model, or the defaults for a pipeline.
 
     Returns
     -------
@@ -135,7 +135,7 @@ def annotate(
     Raises
     ------
     ValueError
-        If the model is not such a pipeline, the cells have too few genes of the model, their values
+        If `model` is not a model of cells, the cells have too few genes of the model, their values
         can't be converted to the scale of the training cells, `majority_voting` is neither a column
         nor a graph, or a file is damaged.
 

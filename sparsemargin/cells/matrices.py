@@ -82,7 +82,7 @@ def with_labels(cells: Cells, y: Any) -> tuple[Cells, np.ndarray]:
 def is_label(X: Any, y: Any) -> bool:
     """Return whether y is a column of `obs` or a table of labels, and not a label for each cell.
 
-    A Series has the labels of an AnnData by position, and those of files by name.
+    A Series labels the cells of an AnnData by position, and the cells of files by name.
     """
     if not is_cells(X):
         return False

@@ -1,4 +1,4 @@
-"""Artificial problems with a sparse target: those of two papers, and genotypes."""
+"""Artificial problems with a sparse target: two problems from papers, and genotypes."""
 
 from collections.abc import Callable
 from typing import TypeAlias

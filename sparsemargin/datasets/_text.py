@@ -50,7 +50,7 @@ def make_zipf_text(
     Document lengths are log-normal. Values are (1 + ln tf) (1 + ln((1 + m) / (1 + df))) for m
     documents, in rows of 2-norm 1. Word ranks are scattered over the features by a random
     permutation. The defaults have the shape of RCV1; `make_zipf_text(20000, 1355191,
-    mean_nnz=455)` has that of news20.binary.
+    mean_nnz=455)` has the shape of news20.binary.
 
     Parameters
     ----------

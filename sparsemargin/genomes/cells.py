@@ -99,7 +99,7 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     total_ : float
         Total of each cell before logarithms were taken. NaN if it differs between cells.
     raw_ : bool
-        Whether the logarithms are those of counts that were not normalised.
+        Whether the values are logarithms of counts that were not normalised.
     of_genes_ : bool
         Whether totals are sums over the genes of the model. This is so if training cells have
         counts. Otherwise, totals are sums over all genes of a file.

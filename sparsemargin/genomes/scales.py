@@ -55,7 +55,7 @@ class Scale(NamedTuple):
 
     `total` is NaN if cells differ or the form has no total. `raw` means that the values before
     logarithms were taken are counts that were not normalised. `of_genes` means that the total is
-    that of the genes of the model. Otherwise it is that of all genes of a file.
+    the sum over the genes of the model. Otherwise it is the sum over all genes of a file.
     """
 
     form: ValueScale
@@ -209,7 +209,7 @@ def conversion_of_some(
     """Return the conversion of normalised values whose total is unknown because genes are missing.
 
     `means` are the means of the genes over the training cells, before logarithms were taken. The
-    total is assumed to be that of the training cells, `own_total`, or the usual one if this agrees
+    total is assumed to be that of the training cells, `own_total`, or `USUAL_TOTAL` if this agrees
     better with the means of the shared genes. None if the totals of the shared genes disagree.
     """
     expected = float(means[columns[columns >= 0]].sum())

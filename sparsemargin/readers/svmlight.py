@@ -167,7 +167,7 @@ SEVERAL_LABELS = (
     "others."
 )
 
-# Remedies that depend on the purpose for which a file is read. They replace those of `_FAULTS`.
+# Remedies that depend on the purpose for which a file is read. They replace remedies in `_FAULTS`.
 _REMEDIES = {
     ("several_labels", "learning"): SEVERAL_LABELS,
     ("several_labels", "predicting"): "The model predicts one class for each row. Give each row "

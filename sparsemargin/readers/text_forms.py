@@ -47,8 +47,8 @@ def fill_missing(
 ) -> tuple[list[list[Any]], np.ndarray | None]:
     """Return text columns with "" in place of missing values, and the rows to keep.
 
-    The rows are a mask of shape (n_rows,). None keeps all rows. Only "drop" leaves rows out: those
-    without a text in any column.
+    The rows are a mask of shape (n_rows,). None keeps all rows. "drop" leaves out the rows without
+    a text in any column.
     """
     absent = [np.array(list(map(is_missing, values)), dtype=bool) for values in columns]
     columns = [
@@ -237,7 +237,7 @@ def layout_of_csv(text: bytes, how: DocumentForm) -> Layout:
 def layout_of_tsv(text: bytes, how: DocumentForm) -> Layout | None:
     """Return the layout of a .tsv that begins with `text`, if its first line holds column names or
     all of its texts are quoted. Return None if each line is ``LABEL<tab>text`` or a text. Raise a
-    ValueError if the first line holds names other than those required."""
+    ValueError if the first line holds column names, but not all that are required."""
     if how.has_labels is False:
         return None
     record = _first_record(text[:_LONGEST_NAMES])

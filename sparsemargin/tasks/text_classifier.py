@@ -246,8 +246,8 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
         format : {"fasttext", "tsv", "vw", "csv", "jsonl", "parquet"}, default=None
             Format of the files. None: it follows from the extension of each file.
         label : str, default=None
-            Column of tables with the label. None: that of `init_model`, or "label". The column of
-            the text is `text`, "text" by default.
+            Column of tables with the label. None: `label_` of `init_model`, or "label". The column
+            of the text is `text`, "text" by default.
         encoding : str, default="utf-8"
             Encoding of the files, as for `fit_text`.
         **options
