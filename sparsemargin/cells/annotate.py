@@ -34,7 +34,7 @@ from sparsemargin.readers.cell_files import Cells
 from sparsemargin.readers.label_tables import FILE_COLUMN
 from sparsemargin.streaming.predict import Predictor
 
-#: Setting for reading cells that stands for that of the model.
+#: Value of a setting for reading cells that stands for the setting of the model.
 AS_MODEL: Literal["as model"] = "as model"
 
 
@@ -54,8 +54,8 @@ class PredictedCells(NamedTuple):
     """Predictions for some cells.
 
     `cells` are their names, `codes` indices into the `classes_` of the model, `outputs` its
-    outputs, of shape (n_cells, n_vectors). `weights` are those of the confidences of cells that
-    lack genes (see `check_shared`), and 0 for cells without counts.
+    outputs, of shape (n_cells, n_vectors). `weights` lower the confidences of cells that lack genes
+    (see `check_shared`), and are 0 for cells without counts.
     """
 
     cells: np.ndarray
@@ -64,8 +64,8 @@ class PredictedCells(NamedTuple):
     weights: np.ndarray
 
     def probabilities(self, learner: Any) -> np.ndarray:
-        """Return probabilities of shape (n_cells, n_classes). Those of a cell without counts are
-        equal."""
+        """Return probabilities of shape (n_cells, n_classes). All are equal for a cell without
+        counts."""
         found, weights = probabilities_of(learner.fitted, self.outputs), self.weights[:, np.newaxis]
         return weights * found + (1 - weights) / found.shape[1]
 
@@ -105,8 +105,8 @@ def annotate(
         A column of `obs` with clusters, such as "leiden": each cell gets the most frequent type of
         its cluster. Or a graph in `obsp`, such as "connectivities": the probabilities of a cell are
         averaged over the cell, with weight 1, and its neighbours. Cells that are unassigned by the
-        threshold do not vote for a type and stay unassigned. Confidences are those of the cells
-        alone for clusters, and averages for a graph. None: there is no vote.
+        threshold do not vote for a type and stay unassigned. A graph averages confidences, too;
+        clusters do not change them. None: there is no vote.
     min_share : float, default=0
         Least share of the cells of a cluster that must have its most frequent type. Otherwise the
         cells of the cluster are "unassigned".
@@ -120,13 +120,13 @@ def annotate(
         ends and other control characters in names are escaped, as ``\\``, ``\t``, ``\n`` and
         ``\x00``, and names with quotes are quoted, as `csv` does.
     layer : str or None, default="as model"
-        As for `CellClassifier`. "as model": that of the model, None for a pipeline.
+        As for `CellClassifier`. "as model": the layer of the model, or None for a pipeline.
     normalize : {"auto", "counts", None}, default="auto"
         "auto": the scale of the values is recognised. Counts, logarithms of normalised counts and
         normalised counts are converted to the scale of the training cells. "counts": the values
         are counts, which need not be whole (estimated counts). None: values are not converted.
     var, match
-        As for `CellClassifier`. "as model": those of the model, the defaults for a pipeline.
+        As for `CellClassifier`. "as model": as in the model, or the defaults for a pipeline.
 
     Returns
     -------
@@ -136,7 +136,7 @@ def annotate(
     Raises
     ------
     ValueError
-        If the model is not such a pipeline, the cells have too few genes of the model, their values
+        If `model` is not a model of cells, the cells have too few genes of the model, their values
         can't be converted to the scale of the training cells, `majority_voting` is neither a column
         nor a graph, or a file is damaged.
 
@@ -198,8 +198,8 @@ def annotate(
 
 
 def _unwrapped(model: Any) -> tuple[Any, float]:
-    """Return the model of a fitted Rejector, and the least output of cells that it accepts. Other
-    models accept all cells."""
+    """Return the model inside a fitted Rejector, and the least output of cells that it accepts.
+    Other models are returned as they are, with minus infinity."""
     if not isinstance(model, Rejector):
         return model, -np.inf
     check_is_fitted(model)
@@ -208,7 +208,7 @@ def _unwrapped(model: Any) -> tuple[Any, float]:
 
 
 def _as_classes(types: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """Return the names of types as entries of `classes`, unless a cell is unassigned."""
+    """Convert names of types to entries of `classes`. If a cell is unassigned, return the names."""
     known = {label_text(each): each for each in classes.tolist()}
     if classes.dtype.kind in "OU" or not known.keys() >= set(types.tolist()):
         return types
@@ -218,8 +218,8 @@ def _as_classes(types: np.ndarray, classes: np.ndarray) -> np.ndarray:
 def form_for(
     model: Any, layer: str | None, var: str | None, match: Any, values: Values = "auto"
 ) -> CellForm:
-    """Return the settings for reading cells. `AS_MODEL` stands for that of a CellClassifier, or the
-    default for other models."""
+    """Return the settings for reading cells. `AS_MODEL` stands for the setting of the model if it
+    is a CellClassifier, otherwise for the default."""
     given = {"layer": layer, "var": var, "match": match}
     own = CellForm()
     settings = {

@@ -35,10 +35,11 @@ _VERSION = re.compile(r"^(ENS[A-Z]*\d+)\.\d+$")
 # confidence of 38 to 50 %.
 _LEAST_SHARE = 1 / 3
 
-# Training files must share this share of the genes of the smallest file, unless `genes` is given.
+# Least fraction of the genes of the smallest training file that must be in all files, unless
+# `genes` is given.
 _FEW_SHARED = 0.1
 
-# Another way to name genes is suggested if it matches this many times as many genes.
+# Another column of var or `match` is suggested if it matches this many times as many genes.
 _FAR_MORE = 1.5
 
 # If new cells have genes with less than this share of the variance, confidences are lowered, and a
@@ -62,7 +63,7 @@ class CellForm:
 
     @contextmanager
     def open(self, what: Any) -> Iterator[list[Cells]]:
-        """Open the cells of an AnnData, of files, or of a list of these. Open `Cells` are kept."""
+        """Open the cells of an AnnData, of files, or of a list of these or of open `Cells`."""
         check_choice("match", self.match, get_args(Match))
         if self.values is not None and self.values not in ("auto", "counts"):
             raise ValueError(f"normalize must be 'auto', 'counts' or None, got {self.values!r}.")
@@ -106,7 +107,7 @@ class CellForm:
         return names
 
     def genes_of(self, cells: Any) -> dict[str, Any]:
-        """Return a dict from compared names to genes; the first of genes that compare equal."""
+        """Return a dict from compared names to genes. Of equal names, the first gene is used."""
         names = [name for name in self.names_of(cells) if name is not None]
         found: dict[str, Any] = {}
         for key, name in zip(names_by(names, self.match), names, strict=True):
@@ -134,8 +135,8 @@ def genes_of(cells: list[Any], wanted: Any, form: CellForm) -> np.ndarray:
     """Return the genes for a new model, and warn of genes that are not in all files.
 
     `wanted` is "union" for the genes of any file, "intersection" or None for the genes that all
-    files share, or a list of names. A ValueError is raised if there are no shared genes, or, for
-    None, few.
+    files share, or a list of names. A ValueError is raised if no gene is shared, or, for None, if
+    few genes are.
     """
     warn_of_left_out(cells)
     named = [form.genes_of(each) for each in cells]
@@ -154,8 +155,8 @@ def genes_of(cells: list[Any], wanted: Any, form: CellForm) -> np.ndarray:
 
 def _named_genes(cells: list[Any], genes: list[str], known: set[str], form: CellForm) -> np.ndarray:
     """Return the genes named by the user. Of names that compare equal, the first is kept. Warn of
-    genes that are in no file. Raise a ValueError if none is, or if another form finds far more than
-    the few that are."""
+    genes that are in no file. Raise a ValueError if no gene is found, or if few are and other
+    settings find far more."""
     if twice := _repeated(genes):
         raise ValueError(f"genes has {twice[0]!r} several times. Name each gene once.")
     by_key: dict[str, str] = {}
@@ -192,7 +193,7 @@ def _named_genes(cells: list[Any], genes: list[str], known: set[str], form: Cell
 def _report_shared(
     cells: list[Any], n_shared: int, n_genes: int, least: float, form: CellForm
 ) -> None:
-    """Warn of genes that are not in all files, or raise a ValueError if fewer than `least` are."""
+    """Warn of genes that some files lack. Raise a ValueError if fewer than `least` are shared."""
     message = f"{n_shared:,} of {n_genes:,} genes are in all of the files."
     columns = [{form.var: each.genes, **each.var.texts()} for each in cells]
 
@@ -239,7 +240,7 @@ def columns_in(cells: Cells, genes: np.ndarray, form: CellForm) -> np.ndarray:
 def _match_others(
     cells: Cells, names: list[Any], genes: np.ndarray, columns: np.ndarray, match: Match
 ) -> None:
-    """Match the columns without an exact match by comparing names. Changes `columns` in place."""
+    """Match the columns without an exact match by compared names. Change `columns` in place."""
     found = set(columns.tolist())
     free: dict[str, int] = {}
     keys = names_by(genes, match)
@@ -283,8 +284,8 @@ def _remedy(cells: Cells, genes: np.ndarray, form: CellForm) -> str:
 def _best_form(
     n_found: Callable[[str | None, Match], int], columns: Iterable[str | None], form: CellForm
 ) -> tuple[int, str]:
-    """Return how many genes the best of the columns of var and the ways to compare names matches,
-    and the advice to pass these; it is empty if `form` has them. `n_found` counts the genes."""
+    """Find the column of var and the `match` with which most genes are found. Return the number of
+    these genes, which `n_found` counts, and the advice to pass both; "" if `form` has them."""
     found = [(n_found(form.var, form.match), 0, True, "")]
     for column in columns:
         for match in get_args(Match):
@@ -301,7 +302,7 @@ def _best_form(
 
 
 def _missing_in(columns: np.ndarray, how: CellNormalizer) -> tuple[np.ndarray, float]:
-    """Return whether each gene of a model is missing, and the others' share of the variance."""
+    """Return a mask of the missing genes of a model, and the other genes' share of the variance."""
     variances = how.deviations_**2
     is_missing = ~np.isin(np.arange(len(variances)), columns)
     total = float(variances.sum())

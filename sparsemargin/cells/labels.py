@@ -51,8 +51,8 @@ def labels_of(
 ) -> tuple[list[np.ndarray], np.ndarray]:
     """Return the codes of the labels of the cells, one array for each file, and the classes.
 
-    `label` is a column of `obs`, or a table that `table_of` accepts, and `argument` the argument
-    that has it. Codes are indices into the sorted classes, or -1 for cells without a label. Classes
+    `label` is a column of `obs`, or a table that `table_of` accepts. `argument` is the name of this
+    argument. Codes are indices into the sorted classes, or -1 for cells without a label. Classes
     are int64, bool or str. A ValueError is raised if there is no such column, if a value of the
     column is missing or can't be a label, or if almost no cell is in the table, and a
     FileNotFoundError for a path without a file.
@@ -78,7 +78,7 @@ def labels_of(
 def check_kinds(label: Any, names: list[str], values: list[list[Any]]) -> None:
     """Raise a ValueError if a column of `obs` has text in some files, and other values in others.
 
-    `names` are those of the files, and `values` the different labels of each.
+    `names` are the names of the files, and `values` the distinct labels of each file.
     """
     if not isinstance(label, str) or named_table(label) is not None:
         return
@@ -106,7 +106,7 @@ def types_of(cells: list[Cells], label: Any, argument: str) -> np.ndarray:
 
 
 def warn_of_unassigned(classes: np.ndarray) -> None:
-    """Warn if a class of training cells is the type of cells that `annotate` rejects."""
+    """Warn if training cells have the type that `annotate` writes for rejected cells."""
     if UNASSIGNED in map(str, classes.tolist()):
         warn_user(
             f"Training cells have the type {UNASSIGNED!r}, which annotate also writes for cells "
@@ -119,7 +119,7 @@ def _plain_labels(
     name: str, codes: np.ndarray, values: np.ndarray
 ) -> tuple[np.ndarray, list[str | bool | int | float]]:
     """Return codes into the values that occur, and these values as `plain_label` converts them.
-    `name` is that of the file and of the argument, for error messages."""
+    `name` names the file and the argument, for error messages."""
     occurs = np.bincount(codes[codes >= 0], minlength=len(values)) > 0
     labels = list[str | bool | int | float]()
     for value in values[occurs]:
@@ -166,7 +166,7 @@ def _found(cells: list[Cells], label: Any, argument: str) -> list[tuple[np.ndarr
         _check_matches("The files", np.concatenate(names), table, n_known, True)
     values = np.empty(len(table), object)
     values[:] = list(table.values())
-    if named_table(label) is not None:  # its labels are texts, and get types as in other files
+    if named_table(label) is not None:  # labels of a table get types like labels of text files
         occurs = np.unique(np.concatenate(codes))
         occurs = occurs[occurs >= 0]
         labels = LabelTable()
@@ -176,7 +176,7 @@ def _found(cells: list[Cells], label: Any, argument: str) -> list[tuple[np.ndarr
 
 
 def different_names(cells: list[Cells]) -> list[str]:
-    """Return the names of the files. Equal names, as those of AnnData, are numbered."""
+    """Return the names of the files. All are numbered if some are equal, as for AnnData."""
     names = [each.name for each in cells]
     if len(set(names)) == len(names):
         return names
@@ -184,7 +184,7 @@ def different_names(cells: list[Cells]) -> list[str]:
 
 
 def _check_names(cells: list[Cells], barcodes: list[str], codes: list[np.ndarray]) -> None:
-    """Raise a ValueError if two cells have one name: a table cannot have labels for both."""
+    """Raise a ValueError if two cells have the same name, because a table has one label for it."""
     files, owner = different_names(cells), np.full(len(barcodes), -1)
     for i, known in enumerate(codes):
         found, counts = np.unique(known[known >= 0], return_counts=True)

@@ -27,8 +27,8 @@ from sparsemargin.readers.reading import SettingsError
 from sparsemargin.streaming.options import StreamOptions
 from sparsemargin.streaming.stream import learn_rows, with_cache_path, with_init_model
 
-# Default number of epochs. If these make more than `_TRIALS` trials (rows times epochs), it is
-# lower, but at least 1.
+# Default number of epochs, and the largest number of trials (rows times epochs) for which it is
+# used. For more trials, the number of epochs is lowered, but not below 1.
 _EPOCHS, _TRIALS = 10, 1_000_000
 
 
@@ -132,8 +132,8 @@ def _learn(
         learner.class_weight = "balanced"  # the same weights, for a later fit
     kept = learner.fitted.progress
     if kept is not None and (kept.spoiled or groups is not None or some.n_rows == n_cells):
-        # Fit the probabilities to held-out outputs if the kept ones are not valid (several epochs),
-        # if the sample has all cells, or if new cells will come from other batches.
+        # Fit the probabilities to held-out outputs if the stored outputs are not valid (several
+        # epochs), if the sample has all cells, or if new cells will come from other batches.
         of_cells = some.labels
         if options.positive is not None:
             names = np.array(list(map(label_text, classes.tolist())))

@@ -24,8 +24,8 @@ GIVEN_LABELS = "(y)"
 def cells_of_matrix(X: Any, genes: Any = None) -> Cells:
     """Return the cells of a matrix, shape (n_cells, n_genes).
 
-    The columns of a DataFrame are genes. Other matrices have the given genes, which must be as many
-    as the columns; None numbers them. The rows of a pandas DataFrame are named by its index.
+    The columns of a DataFrame name the genes. For other matrices, `genes` has the name of each
+    column, and None numbers the columns. The rows of a pandas DataFrame are named by its index.
     """
     names = columns_of_table(X)
     if names is not None and len(set(names)) < len(names):
@@ -36,7 +36,7 @@ def cells_of_matrix(X: Any, genes: Any = None) -> Cells:
         )
     types = [] if names is None else getattr(X, "dtypes", [])
     for i, (name, dtype) in enumerate(zip(names or (), types, strict=False)):
-        # Only pandas' types have a kind.
+        # Types of pandas have a `kind`, those of polars the method `is_numeric`.
         kind = getattr(dtype, "kind", "O")
         if kind in "biuf" or getattr(dtype, "is_numeric", bool)():
             continue
@@ -86,7 +86,7 @@ def with_labels(cells: Cells, y: Any) -> tuple[Cells, np.ndarray]:
 def is_label(X: Any, y: Any) -> bool:
     """Return whether y is a column of `obs` or a table of labels, and not a label for each cell.
 
-    A Series has the labels of an AnnData by position, and those of files by name.
+    A Series labels the cells of an AnnData by position, and the cells of files by name.
     """
     if not is_cells(X):
         return False
@@ -95,8 +95,7 @@ def is_label(X: Any, y: Any) -> bool:
 
 
 def check_order(X: Any, y: Any) -> None:
-    """Warn if the labels of an AnnData or a DataFrame are a Series with its cells in another
-    order."""
+    """Warn if y is a Series whose index has the names of the cells in another order than X."""
     index, by = getattr(y, "index", None), "adata.obs_names" if is_cells(X) else "X.index"
     names = getattr(X, "obs_names", getattr(X, "index", None))
     if index is None or callable(index) or names is None or callable(names):

@@ -53,7 +53,7 @@ _RUN = 16
 
 @dataclass(frozen=True)
 class _CellNumbers(Origin):
-    """Numbers of cells, counted through all files. `starts` are those of the first cells."""
+    """Numbers of cells, counted through all files. `starts` has the first number of each file."""
 
     cells: list[Cells]
     starts: np.ndarray
@@ -75,7 +75,7 @@ class CellCorpus(RowSource):
     of the files. `tables` are files that hold the labels.
     """
 
-    # `learn_cells` holds cells out.
+    # `learn_cells` holds cells out itself.
     holds_rows_out = False
 
     cells: list[Cells]
@@ -209,8 +209,8 @@ class CellCorpus(RowSource):
             parts.append(Part(rows, self.columns[i], self.conversions[i]))
             numbers.append(self.starts[i] + at)
             codes.append(np.zeros(0, np.int32) if self.codes is None else self.codes[i][at])
-        of, labels = np.concatenate(numbers), np.concatenate(codes)
-        order = np.arange(len(of))
+        cell_numbers, labels = np.concatenate(numbers), np.concatenate(codes)
+        order = np.arange(len(cell_numbers))
         if self.seed is not None:
             order = np.random.RandomState([self.seed, *spans[0]]).permutation(order)
         if self.codes is not None:
@@ -218,14 +218,14 @@ class CellCorpus(RowSource):
             labels = labels[order]
         numbered = partial(_CellNumbers, self.cells, self.starts)
         advice = advice_of([self.cells[i] for i, *_ in spans], is_new=self.is_new)
-        X = convert_cells(parts, len(self.genes), numbered(of).location_of, order, advice)
+        X = convert_cells(parts, len(self.genes), numbered(cell_numbers).location_of, order, advice)
         return LabelledRows(
             X.data, X.indices, X.indptr, labels, lowest=0, highest=len(self.genes) - 1,
-            origin=numbered(of[order]),
+            origin=numbered(cell_numbers[order]),
         )  # fmt: skip
 
     def sample(self) -> LabelledRows:
-        """Return some thousand cells from all parts of the files."""
+        """Return the first buffer of shuffled cells, which are from all parts of the files."""
         mixed = replace(self, seed=self.seed or 0)
         return mixed._made(next(mixed._groups(), []))
 

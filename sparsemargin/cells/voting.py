@@ -12,7 +12,7 @@ from sparsemargin._checks import check_real
 from sparsemargin._engine.messages import warn_user
 from sparsemargin.readers.cell_files import pandas_column
 
-# Up to this number of cells, clusters may well have one cell each.
+# Largest number of cells for which clusters of one cell each do not cause a warning.
 _FEW_CELLS = 20
 
 
@@ -20,8 +20,8 @@ _FEW_CELLS = 20
 class Voting:
     """Clusters of cells, or a graph of neighbours, shape (n_cells, n_cells); the other one is None.
 
-    `clusters` has the number of the cluster of each cell, or -1. `min_share` is the share of a
-    cluster that its type needs.
+    `clusters` has the number of the cluster of each cell, or -1. `min_share` is the least share of
+    the cells of a cluster that must have its type.
     """
 
     clusters: np.ndarray | None

@@ -133,13 +133,13 @@ def _fetch(file: DataFile, folder: Path) -> bool:
 
 
 def _own_part(source: str, folder: Path) -> Path | None:
-    """The copy of a source in the folder, under its original name, or None."""
+    """The copy of a source in the folder, with the file name of its address, or None."""
     name = PurePosixPath(source).name
     return find_file([name, f"{name}.gz"], [folder])
 
 
 def _retrieve(url: str, arrivals: str) -> Path:
-    # The registered sha256 is that of the unpacked content.
+    # `fetch_file` checks no sha256, because the registered one is that of the unpacked content.
     return sklearn.datasets.fetch_file(url, folder=arrivals, n_retries=0)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from decimal import ROUND_HALF_UP, Decimal
 from io import StringIO
 
-# The AML patients of the study (Golub et al. 1999), which the files of numbers do not name.
+# Numbers of the AML patients of the study (Golub et al. 1999). The sources have no diagnoses.
 _AML = {*range(28, 39), *range(50, 55), 57, 58, *range(60, 67)}
 _MALIGNANT = ("DLBCL", "FL", "CLL")
 # Samples of DLBCL that the usual subset of 62 does not contain.
@@ -32,7 +32,7 @@ def convert(name: str | None, sources: list[bytes]) -> bytes:
 
 
 def _colon(intensities: str, tissues: str) -> Iterable[list[str]]:
-    """The authors' pages: a line for each gene, and a number for each tissue, negative for tumours.
+    """Convert the authors' pages: a line per gene, and a number per tissue, negative for tumours.
 
     Later copies, such as those in R packages, are rounded to two decimals, half up.
     """
@@ -54,7 +54,7 @@ def _lines_of_numbers(page: str) -> list[str]:
 
 
 def _leukemia(*parts: str) -> Iterable[list[str]]:
-    """Training and test part: a line for each probe, with a presence call after each number."""
+    """Convert the study's two parts: a line per probe, with a presence call after each number."""
     samples, probes = {}, []
     for split, part in zip(("train", "test"), parts, strict=True):
         header, *rows = csv.reader(StringIO(part))
@@ -72,7 +72,7 @@ def _leukemia(*parts: str) -> Iterable[list[str]]:
 
 
 def _lymphoma_labels(nine_classes: str, figure: str) -> Iterable[list[str]]:
-    """Two ARFF files of the same samples, each with its classes in the last column."""
+    """Convert two ARFF files of the same samples, each with its classes in the last column."""
     yield ["row", "class9", "figure1_label", "malignant_66", "in_62_subset"]
     columns = (_last_column(nine_classes), _last_column(figure))
     for row, (name, label) in enumerate(zip(*columns, strict=True)):

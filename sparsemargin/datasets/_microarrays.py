@@ -20,7 +20,7 @@ LymphomaLabels = Literal["malignant_66", "malignant_62", "malignant_72", "acl", 
 Missing = Literal["zero", "mean", "nan"]
 Loaded: TypeAlias = Bunch | tuple[NDArray[np.float64], NDArray[np.int64]]
 
-# Positive samples have one of these words in the given column.
+# For each value of `labels`: a column of the file, and the words in it that mark positive samples.
 _POSITIVE = {
     "malignant_66": ("malignant_66", ["1"]),
     "malignant_62": ("in_62_subset", ["1"]),
@@ -156,7 +156,7 @@ def load_breast_er(*, return_X_y: bool = False, data_home: DataHome = None) -> L
     """Breast tumours by estrogen receptor (ER) status (West et al. 2001): 49 samples, 7129 probes.
 
     These data replace the "Breast" data of the Higher-order Perceptron paper (Gruvberger et al.
-    2001), of which no public copy was found: the same question about other tumours.
+    2001), of which no public copy was found. The question is the same, the tumours are others.
 
     The probes have no names. The values are signed and heavy-tailed, as published. The file does
     not say which class is ER+; this was concluded from the counts (25 samples, against 24), the

@@ -1,4 +1,4 @@
-"""Artificial problems with a sparse target: those of two papers, and genotypes."""
+"""Artificial problems with a sparse target: two problems from papers, and genotypes."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -22,7 +22,8 @@ _HO_MARGIN = 0.005
 _MAX_ROWS = 2**31 - 1
 # Number of values that are drawn at once, which limits the memory.
 _BATCH_VALUES = 2**20
-# An error is raised if, after this many batches, a smaller share of rows reaches the margin.
+# An error is raised if, after `_PATIENCE_BATCHES` batches, less than the share `_LOWEST_RATE` of
+# the rows reaches the margin.
 _PATIENCE_BATCHES = 64
 _LOWEST_RATE = 1e-5
 _LOWEST_DENSITY = 1e-9  # lower values overflow the cell numbers

@@ -50,7 +50,7 @@ def make_zipf_text(
     Document lengths are log-normal. Values are (1 + ln tf) (1 + ln((1 + m) / (1 + df))) for m
     documents, in rows of 2-norm 1. Word ranks are scattered over the features by a random
     permutation. The defaults have the shape of RCV1; `make_zipf_text(20000, 1355191,
-    mean_nnz=455)` has that of news20.binary.
+    mean_nnz=455)` has the shape of news20.binary.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def _zipf_mandelbrot(n_words: int, exponent: float, shift: float) -> NDArray[np.
 
 
 def _gather_topic(probabilities: NDArray[np.float64], n_classes: int) -> NDArray[np.float64]:
-    """Move the probability of each block of `n_classes` ranks to its first, topic 0's word."""
+    """Move the probability of each block of `n_classes` ranks to its first, a word of topic 0."""
     starts = np.arange(0, probabilities.size, n_classes)
     moved = np.zeros_like(probabilities)
     moved[starts] = np.add.reduceat(probabilities, starts)
@@ -194,8 +194,8 @@ def _token_chunks(
 
 def _draw_words(uniform, share, topic, common_steps, topical_steps, n_classes) -> NDArray[np.intp]:
     """Convert one uniform number per token to a word rank by inverting the two distributions."""
-    # One number determines both: below the share it is a topic word, and each part, rescaled to
-    # [0, 1), is uniform again.
+    # Numbers below the share give a topic word, others a common word. Either part of the numbers,
+    # rescaled to [0, 1), is uniform again.
     of_topic = uniform < share
     below, above = uniform[of_topic], uniform[~of_topic]
     below /= share[of_topic]

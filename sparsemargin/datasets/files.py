@@ -206,7 +206,7 @@ def find_files(
 
 
 def read_files(name: str, data_home: DataHome, wanted: slice = slice(None)) -> list[LocalFile]:
-    """Read the same files; ValueError if one is not the registered file."""
+    """Read the requested files of a data set; ValueError if one is not the registered file."""
     files = []
     for file, path in find_files(name, data_home, wanted):
         try:

@@ -99,7 +99,7 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     total_ : float
         Total of each cell before logarithms were taken. NaN if it differs between cells.
     raw_ : bool
-        Whether the logarithms are those of counts that were not normalised.
+        Whether the values are logarithms of counts that were not normalised.
     of_genes_ : bool
         Whether totals are sums over the genes of the model. This is so if training cells have
         counts. Otherwise, totals are sums over all genes of a file.
@@ -220,7 +220,7 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def agreed(self, samples: Sequence[Any]) -> Scale:
         """Return the scale of a model with these samples of training cells, one for each file.
 
-        Of a `Sample`, the properties `scale` and `totals` are used.
+        Only the properties `scale` and `totals` of a `Sample` are used.
         """
         self._validate_params()
         forms = [each.scale.form for each in samples] if self.normalize != "counts" else ["counts"]
@@ -294,8 +294,8 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _needs_totals(self, sample: Sample, found: Scale) -> bool:
         """Return whether the total of each cell has to be computed from the genes of the model.
 
-        This is so if totals are those of these genes, and cells are normalised over others too, or
-        to a total that is unknown, while no gene is missing.
+        This is so if totals of the model are sums over its genes, and the cells were normalised
+        over other genes, too, or to an unknown total while no gene of the model is missing.
         """
         if not self.of_genes_ or found.raw or not has_total(found.form):
             return False

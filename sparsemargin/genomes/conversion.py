@@ -64,7 +64,7 @@ ADVICE = Advice()
 
 @dataclass(frozen=True)
 class Sample:
-    """Some of the cells of one scale. `name` is their source, for error messages."""
+    """A sample of cells on one scale. `name` is their source, for error messages."""
 
     name: str
     rows: Csr
@@ -101,7 +101,7 @@ def spread(n_cells: int, at_once: int) -> list[tuple[int, int]]:
 def columns_of_totals(columns: np.ndarray, own: Scale) -> np.ndarray:
     """Return the new columns of genes (as for `find_scales`) for a model on the scale `own`.
 
-    If totals are those of the genes of the model, other genes do not contribute to them.
+    If the totals of the model are sums over its genes, other genes do not contribute to totals.
     """
     if not own.of_genes:
         return columns

@@ -37,8 +37,8 @@ _NEAR_WHOLE = 0.02
 # Largest value that is compared with whole numbers. Larger ones have float32 rounding errors.
 _MOST_COUNT = 100.0
 
-# Largest ratio between the totals of cells and of the training cells, or its inverse, if the total
-# that they were normalised to is unknown.
+# Largest factor between the totals of new cells and of training cells, in either direction, if the
+# total to which the new cells were normalised is unknown.
 _LARGEST_RATIO = 3.0
 
 # Total that is usual in scanpy's tutorials. Cells with some genes only are assumed to have this
@@ -55,7 +55,7 @@ class Scale(NamedTuple):
 
     `total` is NaN if cells differ or the form has no total. `raw` means that the values before
     logarithms were taken are counts that were not normalised. `of_genes` means that the total is
-    that of the genes of the model. Otherwise it is that of all genes of a file.
+    the sum over the genes of the model. Otherwise it is the sum over all genes of a file.
     """
 
     form: ValueScale
@@ -129,11 +129,11 @@ def scale_of(rows: Csr, columns: np.ndarray, near: Scale | None = None) -> Scale
     n_cells = int(cells[-1]) + 1
     if np.count_nonzero(np.bincount(cells[data < 0], minlength=n_cells)) * 2 > n_cells:
         return Scale("negative")
-    parts = np.bincount(cells, weights=data != np.rint(data), minlength=n_cells) > 0
-    if np.count_nonzero(parts) * 2 <= n_cells:
+    has_fractions = np.bincount(cells, weights=data != np.rint(data), minlength=n_cells) > 0
+    if np.count_nonzero(has_fractions) * 2 <= n_cells:
         return Scale("counts")
-    # Cells with whole values only say nothing about which logarithm was taken.
-    keep = parts[cells] & (data >= 0)
+    # Cells that have only whole values do not show which logarithm was taken.
+    keep = has_fractions[cells] & (data >= 0)
     data, cells = data[keep], np.unique(cells[keep], return_inverse=True)[1]
     every: list[ValueScale] = ["linear", *_BASES]
     most = _LARGEST_EXPONENT / data.max()
@@ -206,10 +206,10 @@ def same_total(first: float, second: float) -> bool:
 def conversion_of_some(
     rows: Csr, columns: np.ndarray, form: ValueScale, own_total: float, means: np.ndarray
 ) -> Conversion | None:
-    """Return the conversion of normalised values whose total is unknown, as genes are missing.
+    """Return the conversion of normalised values whose total is unknown because genes are missing.
 
     `means` are the means of the genes over the training cells, before logarithms were taken. The
-    total is assumed to be that of the training cells, `own_total`, or the usual one if this agrees
+    total is assumed to be that of the training cells, `own_total`, or `USUAL_TOTAL` if this agrees
     better with the means of the shared genes. None if the totals of the shared genes disagree.
     """
     expected = float(means[columns[columns >= 0]].sum())

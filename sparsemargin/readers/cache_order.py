@@ -12,12 +12,12 @@ from sparsemargin._engine.rows import csr
 from sparsemargin.readers.row_cache import RowCache
 from sparsemargin.readers.rows import LabelledRows
 
-# Bytes of the rows that are shuffled together, and the number of spans of adjacent rows in which
-# they are read. A span has 64 KiB, unless a row is longer. If rows are sorted by their labels, all
-# rows of a span have one label, so that fewer and longer spans would often miss a class.
+# Bytes of a group of rows that are shuffled together, and the number of spans of adjacent rows in
+# a group. A span has 64 KiB, unless a row is longer. If rows are sorted by label, all rows of a
+# span have the same label, so a group of fewer and longer spans would often lack a class.
 _MIXED_BYTES, _SPANS = 1 << 26, 1 << 10
 # Number of blocks into which `_MIXED_BYTES` of shuffled rows are divided.
-_DEALT = 16
+_BLOCKS_PER_GROUP = 16
 
 
 def block_order(n_blocks: int, seed: int) -> np.ndarray:
@@ -52,24 +52,24 @@ def ordered(
 def shuffled_blocks(
     cache: RowCache, seed: int, epoch: int, first: int = 0, last: int | None = None
 ) -> Iterator[tuple[int, LabelledRows, np.ndarray]]:
-    """Yield the rows of a cache in new blocks, each of which has random rows from all parts of the
-    cache. This is for data whose neighbouring rows are similar.
+    """Yield the rows of a cache in new blocks of random rows from all parts of the cache.
 
-    Each item is the number of the block's first row, the block, and a random order of its rows. The
+    This is for data whose neighbouring rows are similar. Each item is the number of the block's
+    first row in the new order of the rows, the block, and a random order of its rows. The
     rows of a block, and their numbers, depend only on `seed`; the orders depend on `epoch`, too.
     Only the rows with numbers from `first` to before `last` are used.
     """
     groups = _groups_of_spans(cache, seed)
     first_rows = np.cumsum([0, *(int((stop - start).sum()) for start, stop in groups)])
-    n_parts = max(1, _DEALT * cache.bounds[-1] // (_MIXED_BYTES * len(groups)))
+    n_blocks = max(1, _BLOCKS_PER_GROUP * cache.bounds[-1] // (_MIXED_BYTES * len(groups)))
     last = cache.n_rows if last is None else last
 
     def dealt(g: int) -> tuple[np.ndarray, list[np.ndarray]]:
-        """Return whether each row of a group is used, and the places in it of each block."""
+        """Return a mask of the used rows of a group, and the places in the group of each block."""
         n_rows = int(first_rows[g + 1] - first_rows[g])
         places, is_used = block_order(n_rows, _seed(seed, "dealt", g)), np.zeros(n_rows, dtype=bool)
         is_used[places[max(first - first_rows[g], 0) : last - first_rows[g]]] = True
-        return is_used, np.array_split(places, min(n_parts, n_rows))
+        return is_used, np.array_split(places, min(n_blocks, n_rows))
 
     def numbers(g: int) -> np.ndarray:
         spans = zip(*groups[g], strict=True)
@@ -90,8 +90,8 @@ def shuffled_blocks(
 
 
 def _groups_of_spans(cache: RowCache, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Divide the rows into spans of adjacent rows, and these at random into groups of at most about
-    `_MIXED_BYTES`. Return the first rows and the ends of the spans of each group, in order."""
+    """Divide the rows into spans, and the spans at random into groups of about `_MIXED_BYTES`.
+    Return the first rows and the ends of the spans of each group, in increasing order."""
     n_bytes, n_rows = np.diff(cache.bounds), np.array(cache.block_rows, dtype=np.int64)
     # A block without rows has no span.
     n_spans = np.minimum(np.maximum(1, n_bytes * _SPANS // _MIXED_BYTES), n_rows)

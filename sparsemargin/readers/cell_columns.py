@@ -10,7 +10,7 @@ import numpy as np
 
 from sparsemargin.readers.stored_arrays import DAMAGED, Array, Group, Node, readable
 
-#: 10x and scanpy write this type for features that are genes, in this column.
+#: Type of features that are genes, and the column of feature types, as in files of 10x and scanpy.
 GENE, FEATURE_TYPES = "Gene Expression", "feature_types"
 
 #: Name of cells and genes whose name is missing, as pandas shows it.
@@ -30,8 +30,7 @@ class Names:
         return len(self.values)
 
     def whole(self) -> np.ndarray:
-        """Read all names, after a check that the number of names is plausible for the size of the
-        file."""
+        """Read all names. Raise an error if there are too many for the size of the file."""
         mask = None if self.mask is None else self.mask.whole()
         return self._named(self.values.whole(), mask)
 
@@ -50,15 +49,15 @@ class Names:
 
 
 def names_of(frame: Group, name: str | None = None) -> Names:
-    """Return a column of names, or the index, in any encoding."""
+    """Return the names in a column, or in the index if `name` is None, in any encoding."""
     name = frame.text("_index") if name is None else name
     node = frame.get(name)
     if isinstance(node, Array):
         return Names(node.checked("Tiuf"))
     group = frame.group(name)
     if group.get("categories") is not None:
-        at, values = column_of(group, "categories")
-        categories = np.append(values.astype(object), MISSING_NAME)[at]
+        category_codes, values = column_of(group, "categories")
+        categories = np.append(values.astype(object), MISSING_NAME)[category_codes]
         return Names(group.array("codes", "iu"), None, categories)
     return Names(*_masked(group))
 
@@ -66,14 +65,14 @@ def names_of(frame: Group, name: str | None = None) -> Names:
 def column_of(frame: Group, name: str, n_rows: int | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Return a column as codes and the values that they stand for. A code of -1 marks a missing
     value."""
-    node, of_old = frame.get(name), frame.get("__categories")
+    node, old = frame.get(name), frame.get("__categories")  # old versions of anndata write these
     if isinstance(node, Group) and node.get("categories") is not None:
-        at, values = column_of(node, "categories")
+        category_codes, values = column_of(node, "categories")
         codes = node.array("codes", "iu").whole()
-        _check_codes(node, codes, len(at))
-        codes = np.append(at, -1)[codes]
-    elif isinstance(node, Array) and isinstance(of_old, Group) and of_old.get(name) is not None:
-        values = of_old.array(name, "Tbiuf").whole()
+        _check_codes(node, codes, len(category_codes))
+        codes = np.append(category_codes, -1)[codes]
+    elif isinstance(node, Array) and isinstance(old, Group) and old.get(name) is not None:
+        values = old.array(name, "Tbiuf").whole()
         codes = node.checked("iu").whole()
         _check_codes(node, codes, len(values))
     else:
@@ -94,8 +93,7 @@ def _masked(group: Group) -> tuple[Array, Array]:
 
 
 def _plain_column(frame: Group, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return codes and values of a column without categories, some values of which may be
-    masked."""
+    """Return codes and values of a column without categories, whose values may be masked."""
     node, missing = frame.get(name), np.zeros((), bool)
     if isinstance(node, Array):
         values = node.checked("Tbiuf").whole()
@@ -107,7 +105,7 @@ def _plain_column(frame: Group, name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _check_codes(node: Node, codes: np.ndarray, n_values: int) -> None:
-    """Raise an error unless all codes are -1 (missing) or numbers of one of `n_values` values."""
+    """Raise an error unless all codes are from -1 (missing) to `n_values` - 1."""
     if len(codes) and not -1 <= int(codes.min()) <= int(codes.max()) < n_values:
         raise node.fault(f"has codes that exceed the number of its values, {n_values:,}. {DAMAGED}")
 

@@ -38,8 +38,8 @@ class NoCellsError(ValueError):
 class Cells:
     """Cells, and the location of their values.
 
-    `data`, `indices` and `indptr` are those of a CSR matrix; `data` and `indices` may still be in
-    the file. For a dense matrix, `data` is the matrix, and `indices` and `indptr` are None.
+    `data`, `indices` and `indptr` are the arrays of a CSR matrix; the first two may still be in the
+    file. For a dense matrix, `data` is the matrix, and `indices` and `indptr` are None.
     `is_gene` is True for each feature that is a gene; None means that all features are used.
     `barcodes` are the names of the cells, which may still be in the file. `obs` and `var` are the
     tables of cells and genes. `source` is the file, or None for cells in memory.
@@ -117,8 +117,7 @@ class Cells:
         return cell * self.n_genes if self.indptr is None else int(self.indptr[cell])
 
     def _check_readable(self) -> None:
-        """Raise an error for a Dask array, which only `fit_distributed` accepts and reads
-        elsewhere."""
+        """Raise an error for a Dask array, which only `fit_distributed` can read."""
         if hasattr(self.data, "__dask_graph__"):
             raise ValueError(
                 f"{self.name} has a Dask array. Call adata.to_memory() first, or use "
@@ -126,11 +125,10 @@ class Cells:
             )
 
     def read(self, spans: list[tuple[int, int]], dtype: np.dtype) -> Csr:
-        """Read the cells of several spans, which are pairs (first, stop), as a CSR matrix whose
-        values have this dtype."""
+        """Read the cells of several spans (first, stop) as a CSR matrix of the given dtype."""
         self._check_readable()
         if self.indptr is None:
-            # One span is dense at a time, because most of its values are 0.
+            # Spans are converted one by one, so only one is a dense matrix in memory at a time.
             rows = (self.data[slice(*span)].astype(dtype, copy=False) for span in spans)
             X = vstack(list(map(csr_matrix, rows)), format="csr")
             return Csr(X.data, X.indices, X.indptr, self.n_genes)
@@ -360,8 +358,8 @@ def _members(root: Group, name: str) -> list[str]:
 def _matrix_of(
     source: Source, holder: Group, name: str, remedy: str, shape: tuple[int, int]
 ) -> tuple[Any, Any, Any]:
-    """Return data, indices and pointers. `remedy` is the code that stores the matrix cell by
-    cell."""
+    """Return data, indices and pointers; the last two are None for a dense matrix. `remedy` is
+    Python code that converts the matrix to CSR, for an error message."""
     matrix = holder.get(name)
     if isinstance(matrix, Array):
         return matrix.checked("biuf", 2), None, None

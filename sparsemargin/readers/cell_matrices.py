@@ -42,8 +42,8 @@ def read_matrix(path: str) -> tuple[dict[str, np.ndarray], np.ndarray, Any]:
 
 
 def _table(matrix: str, n_columns: int, *names: str) -> list[list[str]]:
-    """Return the lines of the table next to a matrix that has one of these names. Each line must
-    have at least `n_columns` columns."""
+    """Return the lines of the table with one of these names, in the folder of the matrix. All lines
+    must have the same number of columns, at least `n_columns`."""
     paths = tables_beside(matrix, *names)
     path = next(filter(os.path.exists, paths), None)
     if path is None:

@@ -1,8 +1,8 @@
 """Untrusted HDF5 files, read by h5py within the limits of `sparsemargin.readers.stored_arrays`.
 
-Several threads may read a file at once. h5py's lock is held here for every read, because h5py
-itself reads packed chunks without it before version 3.16, and text until today (its issues 2764
-and 2920), and HDF5 then fails or ends the process.
+Several threads may read a file at once. HDF5 may then fail or end the process, so every read of
+values holds h5py's lock here. h5py itself does not hold it for text (h5py issue 2920) and, before
+version 3.16, for packed chunks (issue 2764).
 
 Iterators of h5py are always exhausted. An unfinished iterator would keep h5py's lock as long as the
 traceback of an error exists, and block every later read in the process.
@@ -159,7 +159,7 @@ class Hdf5Array(Array):
         corner = tuple(i * n for i, n in zip(numbers, self.chunks, strict=True))
         first = max(corner[0], start)
         last = min(corner[0] + self.chunks[0], start + len(values))
-        # The last chunks may reach beyond the array, where slices end.
+        # A chunk may reach beyond the end of the array. Slices of the array end there.
         others = [slice(at, at + n) for at, n in zip(corner[1:], self.chunks[1:], strict=True)]
         target = values[(slice(first - start, last - start), *others)]
         chunk = self._chunk(corner)
@@ -171,11 +171,10 @@ class Hdf5Array(Array):
             target[...] = chunk[(rows, *map(slice, target.shape[1:]))]
 
     def _chunk(self, corner: tuple[int, ...]) -> np.ndarray | None:
-        """Return the values of a chunk, or None if h5py has to unpack it, after a check that this
-        is safe.
+        """Check a chunk and return its values, or None if h5py has to unpack it.
 
-        Chunks packed by gzip are unpacked here. zlib, unlike h5py, releases Python's lock
-        meanwhile, and allows the size to be limited.
+        Chunks packed by gzip are unpacked here, because zlib can limit the unpacked size and,
+        unlike h5py, releases the GIL meanwhile.
         """
         try:
             with phil:
@@ -186,14 +185,14 @@ class Hdf5Array(Array):
             return None
         assert self.chunks is not None
         n_values = prod(self.chunks)
-        # A chunk stores a text of any length as a reference of 16 bytes.
+        # A chunk stores a text of variable length as a reference of 16 bytes.
         size = n_values * (16 if self.dtype.kind == "O" else self.dtype.itemsize)
-        only_here = not self.is_text
+        is_complete = not self.is_text
         for i, each in reversed(list(enumerate(self._filters))):
             if skipped >> i & 1:
                 continue
             if each == _FLETCHER32:
-                packed, only_here = packed[:-4], False
+                packed, is_complete = packed[:-4], False  # h5py verifies the checksum
             elif each == _SHUFFLE:
                 if len(packed) != size:
                     break
@@ -205,13 +204,13 @@ class Hdf5Array(Array):
                 return None
         if len(packed) != size:
             raise self.fault(f"has a chunk whose size differs from its shape. {DAMAGED}")
-        if not only_here:
+        if not is_complete:
             return None
         return np.frombuffer(packed, self.dtype).reshape(self.chunks)
 
     def _inflated(self, packed: bytes, size: int) -> bytes:
         unpacker = zlib.decompressobj()
-        # The chunk may have a checksum of 4 bytes. One more byte shows that it is too large.
+        # The chunk may have a checksum of 4 bytes. One more byte shows that the chunk is too large.
         values = unpacker.decompress(packed, size + 4 + 1)
         if len(values) > size + 4:
             raise self.too_large(size)

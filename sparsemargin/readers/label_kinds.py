@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 #: Forms of files in which values have types.
 TYPED_FORMS = ("jsonl", "parquet")
 
-# The kinds of values, in the order in which others can be converted to them. All types that are not
-# listed are numbers.
+# The kinds of labels. Each kind can be converted to those before it. Types that `_KIND_OF` does not
+# list are numbers.
 _KINDS = _TEXT, _NUMBER, _TRUTH = "text", "a number", "a truth value"
 _KIND_OF: dict[type, str] = {str: _TEXT, bytes: _TEXT, bool: _TRUTH}
 
-# How kinds are converted to the other one, with the type of pandas and the function of Python.
+# For each wanted kind: how to convert labels to it, its pandas dtype, and its Python function.
 _REMEDIES = {
     _TEXT: ("Replace {}s by the names of their classes, or make text of them", "string", "str"),
     _NUMBER: ("Make numbers of {}s", "int", "int"),
@@ -21,8 +21,8 @@ _REMEDIES = {
 
 
 class LabelKind(NamedTuple):
-    """A kind of labels in a column, whether they are in lists, the first row of a block that has
-    one, and the location of this row."""
+    """A kind of labels in a column of a block: whether the first such label is in a list, and the
+    row and the location of this label."""
 
     name: str
     column: str
@@ -45,7 +45,7 @@ def kinds_of(labels: Iterable[Any], column: str) -> list[LabelKind]:
 
 
 def check_kind(kind: LabelKind, first: LabelKind) -> None:
-    """Raise a ValueError if the kind of labels is not that of the first label of all files."""
+    """Raise a ValueError if a kind of labels differs from the kind of the first label."""
     if kind.name == first.name:
         return
     wanted, other = sorted((kind, first), key=lambda each: _KINDS.index(each.name))

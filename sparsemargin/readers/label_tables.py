@@ -19,7 +19,7 @@ _LONGEST_FIELD = 131_072
 
 _FORM = "Each line must have a name and a label, separated by commas (.csv) or tabs."
 
-#: First column of tables that `annotate` writes for the cells of several files.
+#: Name of the first column of tables that `annotate` writes for the cells of several files.
 FILE_COLUMN = "file"
 
 #: Texts that stand for a missing label of a cell. "nan" comes from `astype(str)` of missing
@@ -43,8 +43,8 @@ def named_table(label: Any) -> tuple[str, str | None] | None:
 
 
 def missing_table(label: Any, columns: Iterable[str]) -> str | None:
-    """Return the path of a table that does not exist, if a label has the form of one and is not
-    among the `columns`. Otherwise return None."""
+    """Return the path of the table that a label names if there is no such file, otherwise None. A
+    label that is one of the `columns` does not name a table."""
     if not isinstance(label, str | os.PathLike) or (name := os.fspath(label)) in columns:
         return None
     for path in (name, name.rpartition(_COLUMN)[0]):
@@ -61,8 +61,8 @@ def is_column(label: Any) -> bool:
 
 def table_of(label: Any, argument: str) -> dict[str, Any] | None:
     """Return the label of each name from a file, a mapping or a pandas Series. Names without a
-    label are left out. Return None if `label` is none of these. `argument` is the argument that has
-    it."""
+    label are left out. Return None if `label` is none of these. `argument` is the name of the
+    argument, for error messages."""
     if hasattr(label, "columns"):
         raise ValueError(f"{argument} must be one column of a table. Pass obs[COLUMN].")
     found = named_table(label)
@@ -129,7 +129,7 @@ def _rows_of(path: str, column: str | None) -> list[tuple[int, tuple[str, str]]]
 
 
 def _likely(columns: list[str]) -> str:
-    """Return the first column whose name is that of labels, or COLUMN if there is none."""
+    """Return the first column whose name suggests labels, or "COLUMN" if there is none."""
     words = "type", "label", "annot", "class", "predicted"
     return next((each for each in columns if any(w in each.lower() for w in words)), "COLUMN")
 
@@ -144,7 +144,7 @@ def table_lines(path: str, delimiter: str, **how: Any) -> list[tuple[int, list[s
         if len(raw) > room:
             raise ValueError(f"{path} unpacks to far more bytes than it has. Get it again.")
     try:
-        # A byte order mark has been replaced by blanks.
+        # `Source.blocks` has replaced a byte order mark by blanks.
         text = raw.decode("utf-8").removeprefix("   ")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1

@@ -108,9 +108,9 @@ class _Vector:
         self._room, self.size = np.empty(0, dtype=dtype), 0
 
     def extend(self, values: np.ndarray, share: float) -> None:
-        """Append values. `share` estimates which share of the source has been read so far, from
-        which the first call computes the room for all. A wider dtype of `values` becomes that of
-        the array."""
+        """Append values. If their dtype is wider, the array is converted to it. `share` is the
+        estimated share of the source that has been read so far, these values included. The first
+        call allocates memory for the whole source accordingly."""
         if values.dtype.itemsize > self._room.itemsize:
             self._room = self._room.astype(values.dtype)
         end = self.size + len(values)
@@ -175,7 +175,7 @@ def _matrix(rows: LabelledRows, corpus: Corpus) -> csr_matrix:
 
 
 def _columns(rows: LabelledRows, corpus: Corpus) -> tuple[int, np.ndarray]:
-    """Return the number of columns and the column of each entry. The lowest index must be known."""
+    """Return the number of columns and the column of each entry. `rows.lowest` must be set."""
     reading = corpus.reading
     if reading.hash_bits is not None:
         return 2**reading.hash_bits, rows.indices

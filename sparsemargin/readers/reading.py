@@ -91,7 +91,7 @@ class Reading:
 
     @property
     def base(self) -> int:
-        """Number that is subtracted from an index, 0 if it is not known in advance."""
+        """Number that is subtracted from an index: 1 if all indices are known to count from 1."""
         return 1 if self.zero_based is False else 0
 
     @property
@@ -130,8 +130,7 @@ class Reading:
         return max(highest + 1 - self.base, 0)
 
     def drops_column_0(self, lowest: int) -> bool:
-        """Return whether column 0 is unused, because the lowest index `lowest` shows that they
-        count from 1."""
+        """Return whether column 0 is unused, because `lowest` shows that indices count from 1."""
         return self.zero_based == "auto" and self.hash_bits is None and 0 < lowest < LARGEST_INDEX
 
     def resolved(self, lowest: int) -> dict[str, Any]:
@@ -140,7 +139,7 @@ class Reading:
         return {"zero_based": not from_one, "hash_bits": self.hash_bits}
 
     def settings(self) -> dict[str, Any]:
-        """Return all settings, as a key by which a file and its cache are compared."""
+        """Return all settings, by which row caches and checkpoints are compared with a source."""
         return {**asdict(self), "dtype": np.dtype(self.dtype).name}
 
 
@@ -149,5 +148,5 @@ def columns_of(model: Any, zero_based: bool | Literal["auto"] = "auto") -> dict[
     features."""
     if model.fitted.reading is not None:
         return model.fitted.reading
-    # The convention of svmlight itself, which most files follow.
+    # By default, indices count from 1, as in svmlight itself and in most files.
     return {"zero_based": False if zero_based == "auto" else zero_based}

@@ -44,8 +44,8 @@ from sparsemargin.readers.rows import LabelledRows, join_blocks
 
 _VERSION = 1
 _TEXTS, _NUMBERS, _END = "label_texts", "label_numbers", "rows.json"
-# The pages of a block are released from a multiple of this many bytes on. When a page is read,
-# Linux maps all pages between the multiples of 64 KiB around it.
+# The pages of a block are released from the previous multiple of this many bytes on, because Linux
+# maps the aligned 64 KiB around each page that is read.
 _REACH = 1 << 16
 
 
@@ -67,7 +67,7 @@ _FAULTS = {
 
 
 def _fault(rows: LabelledRows, dtype: np.dtype, n_columns: int, n_labels: int) -> str | None:
-    """Return why the engine can't use the rows without further checks, or None if it can."""
+    """Return what is wrong with rows of a cache, or None if the engine can use them safely."""
     index_type, start = rows.indices.dtype, rows.label_start
     if index_type not in csr.INDEX_TYPES:
         return f"indices is of type {index_type}, not int32 or int64"
@@ -178,7 +178,7 @@ class RowCache:
     """A row cache that is open for reading. It is a context manager, and reading is thread-safe.
 
     `block_rows` and `first_rows` are the number of rows of each block and the number of its first
-    row. `bounds` are the positions of the blocks in the file, and that of the end of the last one.
+    row. `bounds` are the positions of the blocks in the file, and the end of the last block.
     `n_columns` is the highest column plus 1. `label_numbers` are NaN for words. `lowest` and
     `highest` are the range of the indices as written. `checksum` covers the rows and their labels.
     """
@@ -291,7 +291,7 @@ class RowCache:
                 self._advise(i, mmap.MADV_DONTNEED)
 
     def labels(self) -> Iterator[np.ndarray]:
-        """Yield the ids of the labels of each block. Its other arrays are not read."""
+        """Yield the ids of the labels of each block, without reading other arrays."""
         for i in range(self.n_blocks):
             ids = np.full(1, -1)
             with suppress(ValueError):
@@ -304,9 +304,9 @@ class RowCache:
             yield ids
 
     def take(self, numbers: Iterable[np.ndarray]) -> Generator[LabelledRows]:
-        """Yield copies of the rows with these numbers, which increase within each array.
+        """Yield, for each array of increasing row numbers, a copy of these rows as one block.
 
-        The rows of the next block are copied meanwhile, and pages are released as by `blocks`.
+        The next rows are copied while the consumer works, and pages are released as in `blocks`.
         """
         ends = np.append(self.first_rows, self.n_rows)
 

@@ -128,23 +128,22 @@ def join_blocks(blocks: Sequence[LabelledRows]) -> LabelledRows:
 
 
 class RowSource(ABC):
-    """The interface of sources of labelled rows. Each kind of data is a subclass, from which every
-    estimator that fits a stream can be trained.
+    """The interface of sources of labelled rows. Each kind of data is a subclass.
 
-    `names` describes the source in error messages. `reading` specifies the dtype of the values,
-    whether rows may have several labels, and the number of columns or how columns follow from
-    indices.
+    `learn_rows` trains on any source. `names` describes the source in error messages. `reading`
+    specifies the dtype of the values, whether rows may have several labels, and the number of
+    columns or how columns follow from indices.
     """
 
     reading: Reading
 
-    #: Sentence on the form of a row, which ends the error message for a source without rows.
+    #: Description of a row at the end of the error message for a source without rows.
     form = "Each row has a label and features"
 
-    #: True if reading the rows already warns if more than half of the labels differ.
+    #: True if the source itself warns of nearly as many different labels as rows.
     warns_of_labels = False
 
-    #: True if rows of the cache are held out for probabilities after several epochs.
+    #: True if, after several epochs, probabilities are fitted to held-out rows of the row cache.
     holds_rows_out = True
 
     @property
@@ -173,8 +172,8 @@ class RowSource(ABC):
 
     @abstractmethod
     def identity(self) -> dict[str, Any]:
-        """Return a document for JSON that changes when the rows do. Row caches and checkpoints are
-        assigned to a source by it."""
+        """Return values for JSON that change when the rows do. They assign row caches and
+        checkpoints to a source."""
 
     @abstractmethod
     def scan(self, table: LabelTable, max_index: int | None = None) -> Generator[LabelledRows]:

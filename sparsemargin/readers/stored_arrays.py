@@ -41,7 +41,7 @@ SIZE_BYTES = 18
 
 
 def room_for(n_bytes: int) -> int:
-    """Return the bytes to which tables of a file of `n_bytes` bytes may unpack."""
+    """Return the largest unpacked size, in bytes, of a table in a file of `n_bytes` bytes."""
     return _BYTES + _BYTES_PER_BYTE * n_bytes
 
 
@@ -155,8 +155,8 @@ class Array(Node, ABC):
     def numbers_of_parts(
         self, start: int, stop: int, lengths: tuple[int, ...]
     ) -> Iterator[tuple[int, ...]]:
-        """Yield the numbers, along each axis, of the parts of these lengths that have some of the
-        rows."""
+        """Yield the position in the grid of each part (chunk or file) that has some of the rows.
+        `lengths` is the shape of a part."""
         ends = [(start, stop), *((0, length) for length in self.shape[1:])]
         return product(
             *(range(a // n, -(-b // n)) for (a, b), n in zip(ends, lengths, strict=True))
@@ -222,7 +222,7 @@ def size_of(codec: str, packed: bytes, most: int) -> int:
 
 
 def _inflated_size(packed: bytes, most: int) -> int:
-    """Return the unpacked size of the members of gzip, or of a stream of zlib."""
+    """Return the unpacked size of a gzip or zlib stream. Stop soon after `most` bytes."""
     size = 0
     while packed and size <= most:
         unpacker = zlib.decompressobj(47)

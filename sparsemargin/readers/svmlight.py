@@ -83,8 +83,8 @@ class Corpus(RowSource):
         """Yield the rows; see `RowSource.scan`. Threads scan ahead while the consumer works. The
         rows do not depend on the number of threads.
 
-        `base` is that of `Reading.scanner`. A ValueError names the file, the line and the column of
-        a fault, with a remedy, or a file that changes while it is read.
+        For `base`, see `Reading.scanner`. A ValueError names the file, the line and the column of a
+        fault, with a remedy, or a file that changes while it is read.
         """
         free, n_passed_over = list[bytearray](), 0
         n_lines = dict.fromkeys(map(id, self.sources), 0)
@@ -167,7 +167,7 @@ SEVERAL_LABELS = (
     "others."
 )
 
-# Remedies that depend on the purpose for which a file is read. They replace those of `_FAULTS`.
+# Remedies that depend on the purpose for which a file is read. They replace remedies in `_FAULTS`.
 _REMEDIES = {
     ("several_labels", "learning"): SEVERAL_LABELS,
     ("several_labels", "predicting"): "The model predicts one class for each row. Give each row "
@@ -212,8 +212,8 @@ def located_label(
 
 
 def located_index(block: LabelledRows, most: int) -> ValueError:
-    """Return the error for the largest index of the block. With it the weights would need more
-    memory than those of `most` features, which is the limit."""
+    """Return the error for the largest index of the block, for which the memory limit is too low.
+    `most` is the largest number of features that the limit allows."""
     row = np.searchsorted(block.indptr, block.indices.argmax(), side="right") - 1
     what, remedy = _beyond_memory(most)
     return ValueError(f"{block.location_of(int(row))}{what.format(token=block.highest)}. {remedy}")

@@ -24,7 +24,7 @@ _ROWS_AT_ONCE = 4096
 # Bytes of a csv that are read together. A longer row is an error.
 _CSV_BYTES = 1 << 23
 
-# Value in a folder's name that stands for a missing value.
+# Text in the name of a folder that marks a missing value.
 _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 # Content of the fields of a row that is appended to a csv to detect unclosed quotes.
@@ -74,7 +74,6 @@ def batches_of_csv(
         lines = ParseOptions(
             delimiter=layout.delimiter,
             newlines_in_values=True,
-            # An empty line of a single-column table is an empty text.
             ignore_empty_lines=len(layout.names) > 1,
         )
         # pyarrow reports row numbers in errors only with a single thread.
@@ -88,19 +87,19 @@ def batches_of_csv(
         before, n_rows = None, 0
         for batch in open_csv(content, reading, lines, text):
             if before is not None and len(before):
-                yield _with_texts_missing(before, how)
+                yield _with_empty_labels(before, how)
             before, n_rows = batch, n_rows + len(batch)
         if before is None or not len(before) or before.column(0)[-1].as_py() != _END:
             raise ValueError(
                 f"{name}, row {n_rows}: a quote is not closed before the end of the file. Close "
                 'it, or quote the text and double its quotes: "a ""text"""'
             )
-        yield _with_texts_missing(before.slice(0, len(before) - 1), how)
+        yield _with_empty_labels(before.slice(0, len(before) - 1), how)
 
 
-def _with_texts_missing(batch: Any, how: DocumentForm) -> Any:
-    """Return a batch of a csv whose fields may be missing, except labels, as an empty field is a
-    row without labels."""
+def _with_empty_labels(batch: Any, how: DocumentForm) -> Any:
+    """Return a batch of a csv with "" in place of missing labels, because an empty field means that
+    the row has no labels. Missing texts stay missing."""
     label = how.label if how.labelled else None
     columns = [
         column.fill_null("") if name == label else column
@@ -112,8 +111,8 @@ def _with_texts_missing(batch: Any, how: DocumentForm) -> Any:
 def _check_columns(
     where: str, names: list[str], how: DocumentForm, of_path: Mapping[str, Any] | None = None
 ) -> None:
-    """Raise a ValueError if a column is missing or repeated. `of_path` are columns that the path of
-    a parquet file gives; None: the columns are those of a header."""
+    """Raise a ValueError if a column is missing or repeated. `of_path` are the columns from the
+    path of a parquet file, or None if `names` are from the header of a csv."""
     if found := how.repeated_in(names):
         raise ValueError(f"{where}: {found}")
     all_names = [*names, *(of_path or ())]
@@ -140,7 +139,7 @@ class _Content(io.RawIOBase):
 
     def __init__(self, blocks: Iterator[TextBlock], last_row: bytes) -> None:
         self._blocks = chain(map(_checked, blocks), [last_row + b"\n"])
-        # A byte-order mark has been replaced by blanks.
+        # `Source.blocks` has replaced a byte order mark by blanks.
         self._next = next(self._blocks).lstrip(b" \r\n")
 
     def readable(self) -> bool:
@@ -179,7 +178,7 @@ def _described(error: str, name: str, form: str, n_header_rows: int) -> str:
 
 def parse_batch(batch: Any, how: DocumentForm, *, typed: bool) -> Parsed:
     """Return the texts and labels of a record batch. A `LineError` names the row of a missing one.
-    `typed` says whether the labels have types, unlike those of a csv or of names of folders."""
+    `typed` is False for labels of a csv or from names of folders, which are text without a type."""
     values = {name: _values(batch, name, how) for name in how.columns}
     labels = values[how.label] if how.labelled else []
     parsed = parse_values([values[name] for name in how.texts], labels, how)

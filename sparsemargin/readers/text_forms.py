@@ -24,8 +24,8 @@ from sparsemargin.models.inputs.labels import many_classes
 #: Treatment of missing texts, see `DocumentForm`.
 Missing = Literal["error", "empty", "drop"]
 
-# Square brackets that contain nothing, a number, quotes or commas; other brackets only if they
-# begin with a quote.
+# This matches square brackets that are empty, begin with a digit, or contain a quote or a comma.
+# Round and curly brackets must begin with a quote.
 _LIST = re.compile(
     r"""\[(\s*|\s*[-\d].*|.*['",].*)\]|\(\s*['"].*\)|\{\s*['"].*\}""", re.DOTALL
 )  # fmt: skip
@@ -47,8 +47,8 @@ def fill_missing(
 ) -> tuple[list[list[Any]], np.ndarray | None]:
     """Return text columns with "" in place of missing values, and the rows to keep.
 
-    The rows are a mask of shape (n_rows,). None keeps all rows. Only "drop" leaves rows out: those
-    without a text in any column.
+    The rows are a mask of shape (n_rows,). None keeps all rows. "drop" leaves out the rows without
+    a text in any column.
     """
     absent = [np.array(list(map(is_missing, values)), dtype=bool) for values in columns]
     columns = [
@@ -179,8 +179,8 @@ class DocumentForm:
 
 _DELIMITERS = ",;\t|"
 
-# Common names of columns of labels, texts and row numbers. A first line of several fields is a line
-# of names if one is a name of texts, and one is a name of labels or all are in these three sets.
+# Common names of columns of labels, texts and row numbers. A first line of several fields holds
+# column names if one is in `_TEXT_NAMES`, and one in `_LABEL_NAMES` or all in these three sets.
 _LABEL_NAMES = frozenset(
     ["category", "class", "label", "labels", "sentiment", "tag", "target", "topic", "y"]
 )
@@ -214,7 +214,7 @@ _ADD_NAMES = (
     "read as a table."
 )
 
-# With at least this many rows, a first label that occurs only once may be the name of a column.
+# Fewest rows with which a warning says that the first label may be the name of a column.
 _LEAST_ROWS = 10
 
 
@@ -227,8 +227,8 @@ class Layout(NamedTuple):
 
 
 def layout_of_csv(text: bytes, how: DocumentForm) -> Layout:
-    """Return the layout of a .csv that begins with `text`. Its delimiter is the one with which the
-    first line has most of the required columns, and then most columns."""
+    """Return the layout of a .csv that begins with `text`. The delimiter is the one with which the
+    first line has most of the required columns, and among equals, most columns."""
     record = _first_record(text)
     found = [Layout(each, _names(record, each)) for each in _DELIMITERS]
     wanted = set(how.columns)
@@ -238,12 +238,12 @@ def layout_of_csv(text: bytes, how: DocumentForm) -> Layout:
 def layout_of_tsv(text: bytes, how: DocumentForm) -> Layout | None:
     """Return the layout of a .tsv that begins with `text`, if its first line holds column names or
     all of its texts are quoted. Return None if each line is ``LABEL<tab>text`` or a text. Raise a
-    ValueError if the first line holds names other than those required."""
+    ValueError if the first line holds column names, but not all that are required."""
     if how.has_labels is False:
         return None
     record = _first_record(text[:_LONGEST_NAMES])
     names = _names(record, "\t")
-    # Lines that are no table are read literally, so that the quotes of a label belong to it.
+    # A label may have quotes, because the lines of a file that is no table are read literally.
     first = {names[0], _decoded(record).partition("\t")[0]}
     labels = {word_of(each.strip(" ")) for each in first}.intersection(how.classes or ())
     is_label = bool(labels) and not (how.labelled or how.keep)
@@ -306,7 +306,7 @@ def _first_record(text: bytes) -> bytes:
 
 
 def _decoded(record: bytes) -> str:
-    # Empty lines may precede a byte order mark.
+    # A byte order mark after empty lines is still there.
     return record.decode("utf-8-sig", "replace")
 
 

@@ -29,7 +29,7 @@ from sparsemargin.readers.svmlight import SEVERAL_LABELS
 from sparsemargin.readers.text_forms import DocumentForm, fill_missing, is_list
 from sparsemargin.text.analysis import Parts
 
-# Largest weight of a word or a text in Vowpal Wabbit's format, which repeats it that many times.
+# Largest weight of a word or a line in Vowpal Wabbit's format. Weights are numbers of repetitions.
 _MOST_TIMES = 1000
 
 # The form of a line in error messages.
@@ -68,9 +68,10 @@ class Verdict(NamedTuple):
 
 
 class Parsed(NamedTuple):
-    """The texts of a block; the labels of all texts, end to end, and the number of labels of each;
-    the line of each text, unless each line has one text; the verdict on the labels, if one was
-    needed; the values of each kept column; and the kinds of the labels, if values have types."""
+    """The texts of a block. `labels` are the labels of all texts, end to end, and `counts` the
+    number of labels of each text. `rows` are the lines of the texts, or a slice if each line is one
+    text. `verdict` says whether lines begin with labels, if this was unclear. `kept` are the values
+    of each kept column, and `kinds` the kinds of the labels, if values have types."""
 
     texts: Sequence[str]
     labels: list[str]
@@ -90,7 +91,7 @@ class LineError(Exception):
 
 
 def numbered(blocks: Iterator[TextBlock]) -> Iterator[TextBlock]:
-    """Set the number of lines before each block."""
+    """Yield the blocks, after setting the number of lines before each."""
     n_lines = 0
     for block in blocks:
         block.n_lines_before = n_lines
@@ -101,8 +102,8 @@ def numbered(blocks: Iterator[TextBlock]) -> Iterator[TextBlock]:
 
 
 def content_of(block: TextBlock, *, as_lines: bool) -> bytes:
-    """Return the content of a block, with an end of its last line. If `as_lines` and the file has
-    no line feeds, carriage returns are replaced by them. Quoted fields of tables keep theirs."""
+    """Return the content of a block, with a line feed after its last line. If `as_lines` and the
+    file has no line feeds, carriage returns are replaced by line feeds. Tables keep quoted ones."""
     text = bytes(memoryview(block.buffer)[: block.stop])
     if as_lines and block.n_lines_before == 0 and b"\n" not in text:
         text = text.replace(b"\r", b"\n")
@@ -251,9 +252,9 @@ def parse_tsv(lines: BlockLines, how: DocumentForm) -> Parsed:
 
 def _verdict(lines: BlockLines, tabs: np.ndarray, how: DocumentForm) -> Verdict | None:
     """Decide whether the lines begin with labels. They do if at least half of them begin with a
-    class of the model and a tab, and the others have a tab, too. They do not if none begins so.
-    Otherwise, or if the classes do not allow a decision, raise a `LineError`. Return None if all
-    lines are blank."""
+    class of the model and a tab, and the others have a tab, too. They do not if no line begins with
+    a class and a tab. Otherwise, or if the classes do not allow a decision, raise a `LineError`.
+    Return None if all lines are blank."""
     classes, texts = how.classes or frozenset(), Parts(lines.text, lines.starts, lines.ends)
     filled, has_tab = lines.ends > lines.starts, tabs < lines.ends
 
@@ -309,14 +310,15 @@ def parse_fasttext(lines: BlockLines, how: DocumentForm) -> Parsed:
     rows = np.searchsorted(lines.ends, starts)
     counts = np.bincount(rows, minlength=len(lines))
     # A label is at the head of its line if only labels precede it. Other labels become blanks.
-    joins = (starts == lines.starts[rows]) | (starts == np.roll(nexts, 1))
-    apart = np.append(0, np.cumsum(~joins))
-    within = apart[1:] > apart[(np.cumsum(counts) - counts)[rows]]
+    # `n_gaps` counts the labels so far that follow neither a line start nor another label.
+    follows = (starts == lines.starts[rows]) | (starts == np.roll(nexts, 1))
+    n_gaps = np.append(0, np.cumsum(~follows))
+    is_inside = n_gaps[1:] > n_gaps[(np.cumsum(counts) - counts)[rows]]
     begins, text = lines.starts.copy(), lines.text
-    begins[rows[~within]] = nexts[~within]
-    if within.any():
+    begins[rows[~is_inside]] = nexts[~is_inside]
+    if is_inside.any():
         blanked = bytearray(text)
-        for start, stop in zip(starts[within].tolist(), stops[within].tolist(), strict=True):
+        for start, stop in zip(starts[is_inside].tolist(), stops[is_inside].tolist(), strict=True):
             blanked[start:stop] = b" " * (stop - start)
         text = bytes(blanked)
     texts = Parts(text, np.minimum(begins, lines.ends), lines.ends)
@@ -381,8 +383,8 @@ def _check_names(line: str, row: int, how: DocumentForm) -> None:
 
 def parse_vw(lines: BlockLines, how: DocumentForm) -> Parsed:
     """Split lines ``LABEL IMPORTANCE 'TAG |NAMESPACE word word:2``. A line is repeated as often as
-    its importance states. A word is repeated as often as its weight states, or, unless words are
-    counted, is present or absent."""
+    its importance states, and a word as often as its weight states. If words are not counted, a
+    word occurs once if its weight is not 0."""
     texts, labels, rows = list[str](), list[list[str]](), list[int]()
     for row, line in enumerate(lines):
         before, bar, features = line.partition("|")
@@ -403,8 +405,8 @@ def parse_vw(lines: BlockLines, how: DocumentForm) -> Parsed:
         found = list(_converted(head[:1], "label", how.labels_of, NO_LABEL, row))
         labels += [found[0] if found else []] * times
         rows += [row] * times
-    ends = end_to_end(labels) if how.labelled else _NO_LABELS
-    return Parsed(texts, ends[0], ends[1], np.array(rows, int))
+    joined, counts = end_to_end(labels) if how.labelled else _NO_LABELS
+    return Parsed(texts, joined, counts, np.array(rows, int))
 
 
 def _words(features: str, row: int, counted: bool) -> Iterator[str]:

@@ -61,7 +61,7 @@ class Numbered(Origin):
 class Documents:
     """A block of texts and labels.
 
-    `origin` gives their places, and `consumed` the bytes of the source read so far, if known.
+    `origin` has the locations of the texts, `consumed` the bytes read of the source, if known.
     `numeric` specifies whether labels are compared as numbers. `notes` are warnings about the first
     rows.
     """
@@ -199,9 +199,8 @@ class DocumentCorpus(Corpus):
         # are not needed.
         self.first_texts: list[str] | None = None
         self._naming: Future[Any] | None = None  # the storing of these words, once it has begun
-        # `_noted` has the warnings that have been shown, and `_has_labels` says for each source
-        # whether its lines have labels, once this is known. `_kind` is that of the first label that
-        # has a type.
+        # `_noted` has the warnings that have been shown, `_kind` is the kind of the first label
+        # with a type, and `_has_labels` says whether the lines of each source have labels.
         self._noted: set[str] = set()
         self._kind: LabelKind | None = None
         self._has_labels: dict[str, bool] = {}
@@ -285,14 +284,14 @@ class DocumentCorpus(Corpus):
         assert self.first_texts is not None
         self.first_texts += texts
         if sum(map(len, self.first_texts)) >= ENOUGH_CHARACTERS:
-            # This takes as long as training on tens of megabytes, and training goes on meanwhile.
+            # A thread does this, because it takes as long as training on tens of megabytes.
             pool = ThreadPoolExecutor(1)
             self._naming = pool.submit(self.vectorizer.remember_terms, self.first_texts)
             pool.shutdown(wait=False)
             self.first_texts = None
 
     def name_columns(self) -> None:
-        """Let the vectorizer store the words of the first texts. Return when it has."""
+        """Let the vectorizer store the words of the first texts, and wait until it has."""
         if self.first_texts == [] and self.rereadable:
             # The rows come from a row cache, which does not store texts.
             found = (piece for each in self.sources for piece in pieces(each, self.how))
@@ -308,8 +307,7 @@ class DocumentCorpus(Corpus):
     def _rows(
         self, source: Source, made: tuple[Documents, Any], table: LabelTable, ids: dict[Any, int]
     ) -> LabelledRows:
-        """Return the rows of texts. New labels are added to the table; `ids` are those of known
-        labels."""
+        """Return the rows of texts. New labels are added to the table and to the dict `ids`."""
         documents, X = made
         (texts, labels, counts, *_), start = documents.parsed, None
         self._check(documents)

@@ -27,8 +27,8 @@ from sparsemargin.readers.stored_arrays import (
 # For each permitted codec, the format whose header states the unpacked size.
 _PACKERS = {"blosc": "blosc", "zstd": "zstd", "lz4": "lz4", "zlib": "gzip", "gzip": "gzip"}
 
-# Bytes of the largest metadata file. An array needs some hundred bytes, but in version 3 the root
-# may have a copy of the metadata of all arrays.
+# Largest number of bytes of a metadata file. An array needs some hundred bytes, but in version 3
+# the root may have a copy of the metadata of all arrays.
 _LARGEST_METADATA = 1 << 26
 
 
@@ -101,9 +101,9 @@ class ZarrGroup(Group):
 class _Packing(NamedTuple):
     """The encoding of the chunks of an array.
 
-    `packer` is the compression of a chunk, and `n_after` the number of bytes after a packed one.
+    `packer` is the compression of a chunk, and `n_after` the number of bytes of its checksum.
     `index_at` is the position of the list of chunks in a shard ("start" or "end"), and the number
-    of bytes after the list; None if there are no shards.
+    of bytes of its checksum; None if there are no shards.
     """
 
     packer: str | None

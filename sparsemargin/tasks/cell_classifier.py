@@ -72,8 +72,8 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
         ``multi_class="joint"`` and ``class_weight="balanced"``. With `positive`, None selects a
         classifier as for `fit_svmlight`.
     max_iter : int, None or "auto", default="auto"
-        Number of epochs. None: train until an epoch makes no correction. "auto": 10, or fewer for
-        more than 100,000 cells, as many as process at most a million cells, and at least one.
+        Number of epochs. None: train until an epoch makes no correction. "auto": 10 for up to
+        100,000 cells. For more cells, as many as process at most a million cells, at least one.
     class_weight : dict, "balanced", None or "auto", default="auto"
         Weights of the types, as for the classifier. "auto": "balanced" for the default classifier,
         otherwise None.
@@ -85,9 +85,9 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
         As for `CellNormalizer`. If training cells have counts, totals are sums over the genes of
         the model. If they have normalised values, totals are sums over all genes of a file.
     genes : list of str, "intersection", "union" or None, default=None
-        Genes of the model. None and "intersection": the genes that all files have; if the files
-        differ, a warning reports their number, and None is an error if this is less than 10 % of
-        the genes of the smallest file. "union": the genes of any file; those a file lacks are 0.
+        Genes of the model. None and "intersection": the genes that all files share. A warning
+        reports their number if the files differ. For None, an error is raised if they are less than
+        10 % of the genes of the smallest file. "union": the genes of any file; missing ones are 0.
     var : str, default=None
         The column of `var` with the names of the genes, "id" or "name" for 10x files. None:
         ``var_names``.
@@ -313,8 +313,8 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
         Returns
         -------
         DataFrame, or dict of lists without pandas
-            The columns "precision", "recall" and "f1", and the numbers of cells of the type,
-            "support", and with this prediction, "predicted". The index "type" has the types.
+            The columns "precision", "recall", "f1", "support" (number of cells of the type) and
+            "predicted" (number of cells with this prediction). The index "type" has the types.
 
         Warns
         -----
@@ -361,8 +361,8 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
     def _labelled(
         self, X: Any, y: Any, form: CellForm, genes: Any = None
     ) -> tuple[Any, np.ndarray | None, Any, str]:
-        """Return the cells, the classes in the type of y if it is given, the label, and the name of
-        the argument that has it. `genes` are those of a matrix without names."""
+        """Return the cells, the classes in the type of an array y, the label, and the name of the
+        argument with the label. `genes` are the names for the columns of a matrix without names."""
         if is_label(X, y):
             return X, None, y, "y"
         if y is None and is_cells(X):

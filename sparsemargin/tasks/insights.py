@@ -116,7 +116,7 @@ class TextInsights:
             raise ValueError("Only models with one class for each text have such errors.")
         if not len(texts):
             return []
-        unique_labels(classifier.classes_, labels)  # an error if they are of another type
+        unique_labels(classifier.classes_, labels)  # raises an error if the types differ
         rows = vectorizer.transform(texts)
         predicted = classifier.predict(rows)
         wrong = np.flatnonzero(predicted != labels)
@@ -147,8 +147,7 @@ class TextInsights:
 
 
 def name_columns(vectorizer: Any, texts: list[str]) -> None:
-    """Name the hashed columns of a vectorizer by the terms of some texts, in addition to the names
-    that it has."""
+    """Name the hashed columns of a vectorizer by the terms of some texts. Existing names stay."""
     known = getattr(vectorizer, "terms_", {})
     every, sizes = sizes_of(texts)
     vectorizer.remember_terms(texts[:: 1 + every * sum(sizes) // ENOUGH_CHARACTERS])
@@ -173,7 +172,7 @@ def unknown_shares(vectorizer: Any, classifier: Classifier, texts: Any) -> np.nd
     try:
         counts = counter.fit_transform(texts)
     except ValueError:
-        # The vectorizer reports other errors than the absence of words itself.
+        # There are no words, or the vectorizer raises the same error.
         words.transform(texts)
         return np.zeros(len(texts))
     terms = counter.get_feature_names_out()

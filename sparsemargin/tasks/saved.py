@@ -18,13 +18,13 @@ _NAMING_FILES = frozenset({"cache", "checkpoint", "init_model", "made_from", "re
 
 
 def has_probabilities(model: SavedEstimator) -> bool:
-    """Return whether a fitted model has probabilities, and True for any other. An AttributeError
-    says why it has none."""
+    """Return True if a model is not fitted or has probabilities. Otherwise raise an AttributeError
+    that gives the reason."""
     return not hasattr(model, "pipeline_") or model.classifier_.check_probabilities()
 
 
 class SavedEstimator(BaseEstimator):
-    """Base class of estimators that are a pipeline of two steps, `pipeline_`, when they are fitted.
+    """Base class of estimators that store the fitted model as a pipeline of two steps, `pipeline_`.
 
     See `sparsemargin.saving.wrappers`.
     """
@@ -44,7 +44,7 @@ class SavedEstimator(BaseEstimator):
     def restored(cls, inner: Any, values: dict[str, Any]) -> Self:
         """Return the estimator around a loaded pipeline. Invalid values raise a ValueError.
 
-        Parameters that only `fit` uses are checked there.
+        Parameters that only `fit` uses are checked by `fit`.
         """
         name = cls.__name__
         require(isinstance(inner, Pipeline) and len(inner) == 2, f"a {name} has no pipeline")
@@ -58,8 +58,8 @@ class SavedEstimator(BaseEstimator):
         return model
 
     def check_restored(self, first: Any) -> None:
-        """Raise a ValueError if a parameter that predictions use is invalid, or if `first` is no
-        first step of such a pipeline."""
+        """Raise a ValueError if a parameter that predictions use is invalid, or if `first` is not a
+        valid first step."""
 
     def parts_for_file(self, first: Any, learner: Learner) -> dict[str, Any]:
         """Return the arguments with which `write_model` saves a fitted first step and a learner as

@@ -111,7 +111,7 @@ def texts_in(
     missing : {"error", "empty", "drop"}
         A missing text raises a ValueError, or counts as "". "drop" marks rows without any text.
     labels : object
-        The labels, or the column that holds them, which is not text, if it is a str.
+        The labels, or the name of their column.
     warn : bool
         Whether to warn once about other columns, which are not used.
     argument : str
@@ -268,6 +268,6 @@ def _check_column(name: str, values: list[Any], missing: Missing) -> None:
 
 @cache
 def _warn_of_others(names: str, others: str) -> None:
-    """Warn of columns without effect. The cache makes that once, and not in each fold of a
-    cross-validation."""
+    """Warn of columns without effect. Because of the cache, this is done once, and not in each fold
+    of a cross-validation."""
     warn_user(f"Only the text in {names} is used. Other columns have no effect: {others}.")

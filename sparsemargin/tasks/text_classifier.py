@@ -40,7 +40,7 @@ from sparsemargin.text.defaults import (
 
 _FEATURES = ("auto", "words", "hashed")
 
-# Number of names of hashed columns from which on `partial_fit` names no more. They take 50 MB.
+# Number of named hashed columns at which `partial_fit` stops naming columns. They take 50 MB.
 _MOST_NAMES = 1 << 19
 
 
@@ -246,8 +246,8 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
         format : {"fasttext", "tsv", "vw", "csv", "jsonl", "parquet"}, default=None
             Format of the files. None: it follows from the extension of each file.
         label : str, default=None
-            Column of tables with the label. None: that of `init_model`, or "label". The column of
-            the text is `text`, "text" by default.
+            Column of tables with the label. None: `label_` of `init_model`, or "label". The column
+            of the text is `text`, "text" by default.
         encoding : str, default="utf-8"
             Encoding of the files, as for `fit_text`.
         **options
@@ -372,7 +372,7 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
         return super().keep(first, classifier)
 
     def _keep_named(self, vectorizer: Any, classifier: Any, texts: list[str]) -> Self:
-        """Set the fitted steps, after hashed columns are named by the terms of some texts."""
+        """Name hashed columns by the terms of these texts, and set the fitted steps."""
         if hasattr(vectorizer, "remember_terms"):
             name_columns(vectorizer, texts)
         return self.keep(vectorizer, classifier)

@@ -31,7 +31,7 @@ PATTERNS = {
     r"\w+|[^\w\s]": (False, False, True),
 }
 
-#: Methods that a subclass may override. scikit-learn's code is used if it overrides one.
+#: Methods of scikit-learn's vectorizers. If a subclass overrides one, scikit-learn's code is used.
 STEPS = (
     "build_analyzer", "build_preprocessor", "build_tokenizer", "get_stop_words", "_word_ngrams",
     "_char_ngrams", "_char_wb_ngrams", "_white_spaces", "_get_hasher",
@@ -178,7 +178,7 @@ def without_arrow(texts: Any) -> Any:
 def naming_no_texts(raw_documents: Any) -> Iterator[Iterator[Any]]:
     """Give an iterator over the texts for scikit-learn's code.
 
-    If that code raises an error for an element that is not a text, its position is added.
+    If that code raises an error for an element that is not a text, the message names the element.
     """
     raw_documents = without_arrow(raw_documents)
     i, document = 0, ""
@@ -244,7 +244,7 @@ class ScanPlan:
         )  # fmt: skip
 
     def n_entries(self, texts: list[Any]) -> int:
-        """Estimate the number of nonzeros in the rows of these texts, rather too high."""
+        """Return a high estimate of the number of nonzeros in the rows of these texts."""
         every, sizes = sizes_of(texts)
         shortest, longest = self.settings["ngram_range"]
         characters = sum(sizes) * every * (longest - shortest + 1)
@@ -304,7 +304,7 @@ def scan(
     bounds = split_bounds(texts, n_jobs)
     types = [dtype, *[np.dtype(np.int32)] * (n_jobs - 1)]
     scanners = [plan.scanner(each) for each in types]
-    # The rows of the other scanners are appended to those of the first.
+    # The first scanner needs room for all rows, because it receives the rows of the others.
     n_entries = plan.n_entries(texts)
     for i, scanner in enumerate(scanners):
         scanner.reserve(n_entries // n_jobs if i else n_entries)
@@ -329,7 +329,7 @@ def frequent_terms(plan: ScanPlan, texts: Iterable[Any], n_jobs: int, most: int)
     equal frequency are sorted."""
     scanner, (values, columns, _) = scan(plan, np.dtype(np.int32), texts, n_jobs)
     counts = np.bincount(columns, values, len(scanner.lexicon))
-    # With pairs of words, the lexicon also has their words.
+    # A lexicon of word pairs also has their single words, which need not be counted.
     numbers = scanner.lexicon.order()
     numbers = numbers[counts[numbers] > 0]
     if not len(numbers):
@@ -376,7 +376,7 @@ def merge_rows(scanners: list[Scanner], learn: bool, threads: Executor) -> tuple
     """
     first = scanners[0].lexicon
     numbers = [first.absorb(each.lexicon) for each in scanners[1:]] if learn else []
-    sorting = threads.submit(first.order)
+    sorting = threads.submit(first.order)  # cached for `Vocabulary.sort`
     parts = [each.take_rows() for each in scanners[1:]]
     all_values, all_columns, ends = scanners[0].take_rows(sum(len(each[1]) for each in parts))
     starts = np.cumsum([ends[-1], *(len(columns) for _, columns, _ in parts)])

@@ -12,8 +12,8 @@ from sparsemargin import text
 # four times as long as with the length 4, and the error is the same.
 _MANY_CHARACTERS, _MOST_CHARACTERS = 20_000_000, 1 << 28
 
-# Smallest and largest base-2 logarithm of the default number of columns for hashed terms. The
-# largest is 4 million.
+# Base-2 logarithms of the smallest and the largest default number of columns for hashed terms,
+# 65,536 and 4 million.
 _LEAST_BITS, _MOST_BITS = 16, 22
 
 # Bytes of text per column of words and word pairs. Texts have about one distinct word or word pair
@@ -37,11 +37,10 @@ def words_and_pairs() -> Any:
 
 
 def default_hashing(n_bytes: float, bits: int | None = None) -> Any:
-    """Return a hashing vectorizer of the same terms for files. Terms have value 1 before
-    normalization.
+    """Return a hashing vectorizer for files, of the same terms as `default_vectorizer`.
 
-    `n_bytes` is the size of the files, infinity if it is not known. There are ``2**bits`` columns.
-    With `bits` None, larger files get more columns.
+    Terms have value 1 before normalization. `n_bytes` is the size of the files, infinity if it is
+    not known. There are ``2**bits`` columns. If `bits` is None, larger files get more columns.
     """
     with_ngrams = n_bytes <= _MOST_CHARACTERS
     if bits is None:

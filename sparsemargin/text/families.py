@@ -102,8 +102,8 @@ def weighed(
 def scanned(
     plans: list[ScanPlan], raw_documents: Iterable[Any], n_jobs: int
 ) -> list[tuple[Scanner, Scanner]]:
-    """Count the words and the character n-grams of texts. Return the scanners of each thread, each
-    of which has counted a contiguous part of the texts."""
+    """Count the words and the character n-grams of texts. Return a pair of scanners per thread. A
+    pair has counted a contiguous part of the texts."""
     preparation, stop = plans[0].preparation, Event()
     texts: Any = raw_documents if n_jobs == 1 else list(raw_documents)
     bounds = [0] if n_jobs == 1 else split_bounds(texts, n_jobs)

@@ -77,9 +77,9 @@ class HashedNames(Sequence[str]):
 
 
 class NamedColumns:
-    """The names that hashed columns have by the terms of some texts alone."""
+    """Mixin of hashing vectorizers that names columns after the terms of given texts only."""
 
     def names_in(self, texts: Sequence[str]) -> Sequence[str]:
-        """Return the names of columns by the terms of these texts. Other columns have a number."""
+        """Return the names of columns: terms of these texts, and numbers for all other columns."""
         vectorizer: Any = copy(self)
         return vectorizer.remember_terms(texts).get_feature_names_out()  # type: ignore[no-any-return]

@@ -104,7 +104,7 @@ _SHARED_DOC = """
 
 def with_threads(cls: type) -> type:
     """Decorate a vectorizer: add ``n_jobs`` and ``verbose`` to the constructor of its base."""
-    # Python removes the indentation of docstrings, but not of other texts, from version 3.13 on.
+    # From version 3.13 on, Python removes the indentation of docstrings, but not of other texts.
     shared = inspect.cleandoc(_SHARED_DOC.format(name=cls.__name__))
     cls.__doc__ = f"{inspect.cleandoc(cls.__doc__ or '')}\n\n{shared}\n"
     base = next(each for each in cls.__mro__ if each.__module__ == theirs.__name__)
@@ -344,7 +344,7 @@ class TfidfVectorizer(_Counting, theirs.TfidfVectorizer):
     def _weighed(self, X: Any) -> Any:
         """Weight the rows of counts in place, as `TfidfTransformer.transform` does.
 
-        Its checks of the matrix are skipped if they cannot fail: they take longer than a text.
+        The checks of that method are skipped if they cannot fail: they take longer than a text.
         """
         tfidf = self._tfidf
         n_features = getattr(tfidf, "n_features_in_", X.shape[1])

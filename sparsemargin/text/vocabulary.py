@@ -1,4 +1,4 @@
-"""The terms of a vectorizer and their columns, of which a dict is made only on request."""
+"""The terms of a vectorizer and their columns, from which a dict is made only on request."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -66,7 +66,7 @@ class Vocabulary:
     def columns(self) -> np.ndarray:
         """The column of each number of the lexicon, as int32 of shape (n_terms + 1,).
 
-        Terms without a column have -1. So has the additional last element.
+        It is -1 for terms without a column. The additional last element is -1, too.
         """
         if self._columns is None:
             columns = np.full(len(self.lexicon) + 1, -1, np.int32)
