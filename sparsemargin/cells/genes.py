@@ -169,18 +169,9 @@ def _named_genes(cells: list[Any], genes: list[str], known: set[str], form: Cell
         )
     n_known = len(by_key.keys() & known)
     if n_known < len(by_key):
-        columns = [{form.var: each.genes, **each.var.texts()} for each in cells]
-
-        def n_found(column: str | None, match: Match) -> int:
-            sets = [set(names_by(each.get(column, ()), match)) for each in columns]
-            return len(set.union(*sets).intersection(names_by(genes, match)))
-
-        n_best, best = _best_form(n_found, columns[0], form)
-        message = f"{len(by_key) - n_known:,} of {len(by_key):,} genes are in no file."
-        is_better = bool(best) and n_best > _FAR_MORE * n_known
-        if is_better:
-            message += f" {best[0].upper()}{best[1:]}: so {n_best:,} genes are found."
-        if not n_known or (is_better and n_known < _FEW_SHARED * len(by_key)):
+        advice = _advice_for_files(cells, set.union, n_known, form, genes)
+        message = f"{len(by_key) - n_known:,} of {len(by_key):,} genes are in no file.{advice}"
+        if not n_known or (advice and n_known < _FEW_SHARED * len(by_key)):
             missing = np.array([gene for key, gene in by_key.items() if key not in known])
             raise ValueError(
                 f"{message} The missing ones are {_first_genes(missing)}. {cells[0].name} has "
@@ -193,25 +184,33 @@ def _named_genes(cells: list[Any], genes: list[str], known: set[str], form: Cell
 def _report_shared(
     cells: list[Any], n_shared: int, n_genes: int, least: float, form: CellForm
 ) -> None:
-    """Warn of genes that some files lack. Raise a ValueError if fewer than `least` are shared."""
+    """Warn of genes that are not in all files, or raise a ValueError if fewer than `least` are."""
     message = f"{n_shared:,} of {n_genes:,} genes are in all of the files."
-    columns = [{form.var: each.genes, **each.var.texts()} for each in cells]
-
-    def n_found(column: str | None, match: Match) -> int:
-        sets = [set(names_by(each.get(column, ()), match)) for each in columns]
-        return len(set.intersection(*sets))
-
-    n_best, best = _best_form(n_found, columns[0], form)
-    remedy = ""
-    if best and n_best > _FAR_MORE * n_shared:
-        remedy = f" {best[0].upper()}{best[1:]}: so {n_best:,} genes are in all of them."
+    advice = _advice_for_files(cells, set.intersection, n_shared, form)
     if n_shared >= least:
-        warn_user(message + remedy)
+        warn_user(message + advice)
         return
     names = different_names(cells)
     shown = [f"{names[i]} has {_first_genes(cells[i].genes)}." for i in (0, -1)]
-    remedy = remedy or " Name genes alike in all files, or train on one of the files."
-    raise ValueError(f"{message} {' '.join(shown)}{remedy}")
+    advice = advice or " Name genes alike in all files, or train on one of the files."
+    raise ValueError(f"{message} {' '.join(shown)}{advice}")
+
+
+def _advice_for_files(
+    cells: list[Any], combine: Callable[..., set[str]], n_now: int, form: CellForm,
+    genes: list[str] | None = None,
+) -> str:  # fmt: skip
+    """Return advice to name genes in another way, after a space, or "" if no way finds far more
+    than `n_now`. Genes are found if `combine` has them, the union or the intersection of the files,
+    and, unless `genes` is None, if they are among `genes`."""
+    columns = [{form.var: each.genes, **each.var.texts()} for each in cells]
+
+    def n_found(column: str | None, match: Match) -> int:
+        found = combine(*(set(names_by(each.get(column, ()), match)) for each in columns))
+        return len(found if genes is None else found.intersection(names_by(genes, match)))
+
+    n_best, advice = _best_form(n_found, columns[0], form)
+    return f" {advice}" if advice and n_best > _FAR_MORE * n_now else ""
 
 
 def columns_in(cells: Cells, genes: np.ndarray, form: CellForm) -> np.ndarray:
@@ -262,15 +261,16 @@ def _match_others(
 
 
 def _remedy(cells: Cells, genes: np.ndarray, form: CellForm) -> str:
-    """Return advice: the column of var and the way to compare names that match most genes."""
+    """Return advice: the column of var and the `match` with which most genes are found, or another
+    remedy if these are used."""
     wanted = {match: set(names_by(genes, match)) for match in get_args(Match)}
     texts = {form.var: cells.genes, **cells.var.texts()}
-    n_found, best = _best_form(
+    n_found, advice = _best_form(
         lambda column, match: len(wanted[match].intersection(names_by(texts[column], match))),
         texts, form,
     )  # fmt: skip
-    if best:
-        return f"{best[0].upper()}{best[1:]}: so {n_found:,} genes are found."
+    if advice:
+        return advice
     if "raw" in cells.layers and form.layer != "raw" and n_found:
         return "If adata.raw has the other genes, too, pass layer='raw'."
     return (
@@ -285,7 +285,7 @@ def _best_form(
     n_found: Callable[[str | None, Match], int], columns: Iterable[str | None], form: CellForm
 ) -> tuple[int, str]:
     """Find the column of var and the `match` with which most genes are found. Return the number of
-    these genes, which `n_found` counts, and the advice to pass both; "" if `form` has them."""
+    these genes, which `n_found` counts, and advice to pass both; "" if `form` has them."""
     found = [(n_found(form.var, form.match), 0, True, "")]
     for column in columns:
         for match in get_args(Match):
@@ -298,7 +298,7 @@ def _best_form(
                 (n_found(column, match), -len(given), column == form.var, " and ".join(given))
             )
     n_best, *_, best = max(found)
-    return n_best, best
+    return n_best, best and f"{best[0].upper()}{best[1:]}: so {n_best:,} genes are found."
 
 
 def _missing_in(columns: np.ndarray, how: CellNormalizer) -> tuple[np.ndarray, float]:

@@ -61,7 +61,7 @@ def renamed(n_kept, name=str.lower):
 
 def test_training_files_with_few_shared_genes_are_refused(tmp_path):
     few, some = [cells(), renamed(3)], [cells(), renamed(20)]
-    remedy = "Pass match='case': so 60 genes are in all of them"
+    remedy = "Pass match='case': so 60 genes are found"
     with pytest.raises(ValueError, match=f"^3 of 117 genes .*'GENE0'.*{remedy}"):
         new().fit(few)
     assert new(match="case").fit(few).n_features_in_ == 60
@@ -69,7 +69,7 @@ def test_training_files_with_few_shared_genes_are_refused(tmp_path):
         with pytest.warns(UserWarning, match=remedy):
             assert new(genes=genes).fit(files).n_features_in_ == n_genes
     others = [cells(), renamed(0, "x{}".format)]
-    with pytest.raises(ValueError, match="Pass var='ensembl': so 60 genes are in all of them"):
+    with pytest.raises(ValueError, match="Pass var='ensembl': so 60 genes are found"):
         new().fit(others)
     assert new(var="ensembl").fit(others).n_features_in_ == 60
     for each in others:
