@@ -17,6 +17,7 @@ from scipy.sparse import csr_matrix, issparse
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin._engine.rows.csr import Csr, shuffle
 from sparsemargin._engine.rows.parts import part_of, rows_at
+from sparsemargin._shown import first_three
 from sparsemargin.distributed.row_makers import RowMaker, Texts
 from sparsemargin.distributed.schema import WHOLE, Part, Schema, Survey
 from sparsemargin.files.folders import CACHE_SUFFIX, files_beside
@@ -332,8 +333,8 @@ class FileShard:
         # The file may differ on another machine, or may have been changed.
         if cache.checksum != schema.checksums[self.name]:
             raise ValueError(
-                f"{self.name}: these {cache.n_rows:,} rows are not those that learning began "
-                "with. Every worker must find the same file, and it may not change."
+                f"{first_three(self.paths)}: these {cache.n_rows:,} rows are not those that learning "
+                "began with. Every worker must find the same file, and it may not change."
             )
         table = LabelTable(cache.label_texts, cache.label_numbers)
         # The encoder is copied, because it caches the labels of a single table.
@@ -347,9 +348,9 @@ class FileShard:
                 if schema.mixed is not None:
                     self.counts(schema)  # raises the error with the number of the row in the file
                 raise ValueError(
-                    f"{self.name}, row {first_row + error.row}: the label {error.label} is "
-                    f"none of the classes {schema.classes.tolist()}. Pass all classes, or "
-                    "leave classes out."
+                    f"{first_three(self.paths)}, row {first_row + error.row}: the label "
+                    f"{error.label} is none of the classes {schema.classes.tolist()}. Pass all "
+                    "classes, or leave classes out."
                 ) from None
             rows = block.with_columns(schema.n_columns)
             rows = rows.with_data(rows.data.astype(schema.dtype, copy=False))
