@@ -123,8 +123,8 @@ cdef inline void refit(Space* space, Py_ssize_t l, Projection projection) noexce
 
 cdef inline void tighten(Vector* vector, double error) noexcept nogil:
     """Update the upper bound ||theta||_p / L on the largest margin. The smallest y w.x is at most
-    their mean weighted by the multipliers, (theta / L).w. If the norm is computed from dot products,
-    `error` bounds its rounding error."""
+    their mean weighted by the multipliers, (theta / L).w. If the norm is computed from dot
+    products, `error` bounds its rounding error."""
     cdef double bound = hypot(vector.norm / vector.mass, error)
     if bound < vector.bound and isfinite(vector.mass):
         vector.bound = bound
