@@ -1,4 +1,4 @@
-// Hash functions. Those for tables are seeded, so that nobody can prepare texts whose words collide.
+// Hash functions. Table hashes are seeded, so that nobody can prepare texts whose words collide.
 // MurmurHash3 computes the columns of hashed features.
 #pragma once
 
