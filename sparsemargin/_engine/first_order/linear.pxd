@@ -35,8 +35,8 @@ cdef enum:
 
 cdef struct Move:  # how a step was carried out
     double coefficient  # factor of the row, in units of t
-    int32_t shift_before  # exponent by which t was rescaled before it; FORGET: t was set to 0
-    int32_t shift_after  # exponent by which t was rescaled after it
+    int32_t shift_before  # t was rescaled by 2**shift_before before the step; FORGET: set to 0
+    int32_t shift_after  # t was rescaled by 2**shift_after after the step
 
 
 cdef inline void weigh(state_t* made, const Space* c, const Coordinates[state_t]& at,

@@ -345,7 +345,7 @@ cdef inline void move_adaptive(Vector* vector, const Coordinates[state_t]& at, P
     ``V' / V = (noise + others) / (noise + output)``."""
     cdef Py_ssize_t i, j
     cdef double others, increment
-    # Not 0, which means the initial variance.
+    # Variances stay above 0, because 0 means the initial variance.
     cdef double least = FLT_MIN if sizeof(state_t) == 4 else DBL_MIN
     cdef state_t* t = at.t + l
     cdef state_t* variances = at.variances + l

@@ -56,7 +56,7 @@ cdef int rows_field(Record record, name, StoredRows& rows, n_columns) except -1
 cdef class MatrixSpace:
     cdef dict settings
     cdef bint averaged
-    cdef double share  # (1 - alpha) B, with thresholds gamma_k = B / sqrt(k)
+    cdef double share  # (1 - alpha) B of ALMA; see `MatrixSpace`
     cdef double threshold  # the next trial corrects if y w.x <= threshold, for x of norm 1
     cdef readonly int64_t most_updates  # updates after which the matrix is fixed; -1: no limit
     cdef int64_t room  # largest size of the matrix in bytes

@@ -55,7 +55,7 @@ cdef class LinearReplay(Replay):
             self.marks[l].push_back(Mark(0, [0.0, 0.0], [0.0, 0.0]))
 
     cdef take_points(self, points):
-        """Arrange the points by row and column, and map the columns of the log to theirs."""
+        """Store the points by row and by column, and map the logged columns to used coordinates."""
         from scipy.sparse import csr_array
 
         used, columns = np.unique(points.indices, return_inverse=True)

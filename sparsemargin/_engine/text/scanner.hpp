@@ -2,8 +2,8 @@
 // of a lexicon, or hashes. This code does not use Python objects.
 //
 // The order of features is that of scikit-learn: first all words of a text, then all pairs of
-// neighbours, and so on. The same holds for characters, with one word after the other if n-grams
-// end at the bounds of words.
+// neighbours, and so on. The same holds for n-grams of characters. N-grams within words are listed
+// word by word.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct Settings {
     int64_t least, most;  // smallest and largest length of n-grams
     uint32_t n_hashed;    // if above 0, columns are hashes modulo this number
     bool signs;           // counts have the signs of their hashes
-    bool once;            // each feature counts 1 at most in a text
+    bool once;            // each feature counts at most 1 in a text
     bool in_order;        // rows are in the order of the text; see `scan_families`
 };
 
