@@ -1,6 +1,6 @@
 """The compiled engine: rows of CSR matrices, spaces, rules, the loop and the replay of votes.
 
-Private. The models in :mod:`sparsemargin.models` are the way in.
+Private: use the models in :mod:`sparsemargin.models` instead.
 """
 
 import sys

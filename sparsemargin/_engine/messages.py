@@ -40,8 +40,8 @@ def warn_user(message, category=UserWarning):
 
 
 def warn_of_convergence(message):
-    """Warn as `warn_user` does, by scikit-learn's ConvergenceWarning."""
-    # It imports scikit-learn, which takes a second.
+    """Warn like `warn_user`, with scikit-learn's ConvergenceWarning."""
+    # Importing scikit-learn takes a second.
     from sklearn.exceptions import ConvergenceWarning
 
     warn_user(message, ConvergenceWarning)

@@ -49,7 +49,7 @@ def part(state, name):
 
 
 def optional(state, name, check, *limits):
-    """None, or the result of the check."""
+    """None if the value called `name` is None, otherwise the result of the check."""
     return None if part(state, name) is None else check(state, name, *limits)
 
 
@@ -105,8 +105,8 @@ def array_of(state, name, dtype, shape, low=None, high=None):
 
 
 def sparse(array):
-    """The flat indices and values of the elements of an array whose bits are not all 0, or all
-    values in a flat array if that is smaller."""
+    """The nonzero elements of an array, as flat indices and values, or all its values in a flat
+    array if that is smaller. An element is zero if all its bits are 0."""
     bits = array.view(f"u{array.itemsize}")
     index = np.dtype(np.int32 if array.size <= 2**31 else np.int64)
     n_bytes = np.count_nonzero(bits) * (index.itemsize + array.itemsize)
@@ -139,8 +139,7 @@ def require_within(name, values, low, high):
 
 
 def require_starts(name, start, n):
-    """Raise a ValueError unless `start` is a valid index pointer of n entries, the last end
-    included."""
+    """Raise a ValueError unless `start` has int64 index pointers that never fall, from 0 to n."""
     require(
         start.dtype == np.int64
         and start.ndim == 1
@@ -163,7 +162,7 @@ def aligned(state):
 
 
 def received(kind, *parts):
-    """Rebuild an object of that type when it is unpickled."""
+    """Create an object of type `kind` from its pickled parts, with aligned arrays."""
     return kind(*map(aligned, parts))
 
 

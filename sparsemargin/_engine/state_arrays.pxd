@@ -12,7 +12,7 @@ ctypedef fused stored_vector:
 
 
 cdef inline as_array(const void* data, size_t n, dtype):
-    """Return a copy of n values, an array that owns its memory."""
+    """Return a copy of n values as an array that owns its memory."""
     import numpy as np
 
     values = np.empty(n, dtype)
@@ -39,7 +39,7 @@ cdef inline to_array(const stored_vector& values):
 
 
 cdef inline int take(stored_vector& values, name, state, length) except -1:
-    """Fill a C++ vector from the array called `name`, of that length; None: of any length."""
+    """Fill a C++ vector from the array called `name`. A `length` of None allows any length."""
     import numpy as np
 
     from sparsemargin._engine.state import array_of

@@ -22,8 +22,8 @@ cdef struct Correction:
 
 
 cdef inline double unit_of(const Correction* entry, bint logged, bint wanted) noexcept nogil:
-    """The unit of a hypothesis, with norm 1 if `wanted`. `logged` says whether the log was written
-    with hypotheses of norm 1."""
+    """The unit that gives a hypothesis norm 1 if `wanted`, and its own norm otherwise. `logged` is
+    whether the units in the log give norm 1."""
     if logged == wanted:
         return entry.unit
     if logged:

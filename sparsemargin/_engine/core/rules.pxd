@@ -91,7 +91,7 @@ cdef inline double cramma_threshold(const Rule* rule, int64_t k) noexcept nogil:
     return rule.margin / pow(<double> k, rule.epsilon)
 
 
-# ROMMA, Li & Long (2002): the shortest w with y w.x >= 1 in the half-space {v: v.w >= ||w||^2}.
+# ROMMA, Li & Long (2002): the shortest v with y v.x >= 1 in the half-space {v: v.w >= ||w||^2}.
 
 cdef inline Step romma_step(const Trial* trial) noexcept nogil:
     cdef double cosine, relaxed, across, parallel = 1.0 / (1 << 20) / (1 << 20)
@@ -99,12 +99,11 @@ cdef inline Step romma_step(const Trial* trial) noexcept nogil:
     if trial.length == 0.0:
         return restart
     relaxed = 1.0 / (trial.norm * trial.length)
-    # Below 2**-40, w and x are parallel or antiparallel up to rounding.
     if relaxed <= parallel:  # ||w|| <= 1 / gamma*, so the margin is below the rounding error
         return restart
     cosine = trial.output * relaxed
     across = 1.0 - cosine * cosine
-    if across <= parallel:
+    if across <= parallel:  # w and x are parallel or antiparallel up to rounding
         return plain_step(1.0, 0.0, FREE) if trial.output <= 0.0 else restart
     if cosine * relaxed >= 1.0:  # the half-space constraint is inactive
         return restart
@@ -113,7 +112,8 @@ cdef inline Step romma_step(const Trial* trial) noexcept nogil:
 
 
 # Dual coordinate ascent, Hsieh et al. (2008), on sum(lambda) - ||sum lambda y x||_p^2 / 2 over
-# lambda >= 0. The curvature of ||.||_p^2 / 2 along x is at most (p - 1) ||x||_p^2; exact for p = 2.
+# lambda >= 0. The curvature of ||.||_p^2 / 2 along x is at most (p - 1) ||x||_p^2, and equal to it
+# for p = 2.
 
 cdef inline Step ascent_step(const Rule* rule, const Trial* trial) noexcept nogil:
     cdef double size = (1.0 - trial.output) / trial.norm / trial.norm / (rule.p - 1.0)
@@ -123,8 +123,8 @@ cdef inline Step ascent_step(const Rule* rule, const Trial* trial) noexcept nogi
 
 
 # AROW, Crammer, Kulesza & Dredze (2009), Figure 1. Only the diagonal of the covariance matrix is
-# kept; it starts at I. If the output of x has variance v, V' = V - (V x)**2 / (v + r) is
-# 1 / V_j' = 1 / V_j + x_j**2 / (r + v - V_j x_j**2). The loss is limited to C.
+# kept; it starts at I. If the output of x has variance v, the update V' = V - (V x)**2 / (v + r)
+# equals 1 / V_j' = 1 / V_j + x_j**2 / (r + v - V_j x_j**2). The loss is limited to C.
 
 cdef inline Step arow_step(const Rule* rule, const Trial* trial) noexcept nogil:
     cdef double loss = min(1.0 - trial.output, rule.C)

@@ -1,7 +1,7 @@
 """Stored outputs for rows before they were used for training (progressive validation).
 
-The outputs are those of at least the later half of all trials, evenly thinned to the number of
-places.
+Outputs of at least the later half of all trials are stored. They are evenly thinned to fit into the
+available places.
 """
 
 from libc.stdint cimport int64_t, uint8_t
@@ -10,7 +10,7 @@ cdef struct StoredOutputs:
     double* outputs  # n_places x step: outputs of the weight vectors
     uint8_t* positive  # n_places x step: whether the row is positive for the vector
     double* steps  # n_places: factors of the steps of the rows
-    Py_ssize_t step
+    Py_ssize_t step  # distance between two places in `outputs` and `positive`
     int64_t n_places  # a power of two, or 0 if nothing is stored
     int64_t ahead  # number of trials of the space that are not counted here
     int64_t stop  # first trial whose row was already used for training
@@ -30,7 +30,7 @@ cdef inline int64_t place_of_trial(const StoredOutputs* stored, int64_t trial) n
 
 
 cdef inline StoredOutputs stored_outputs_of(outputs) except *:
-    """Return the places of a `ProgressiveOutputs`. None gives a struct without places."""
+    """Return pointers to the arrays of a `ProgressiveOutputs`, or no places for None."""
     cdef StoredOutputs stored
     cdef double[:, :] numbers
     cdef uint8_t[:, :] positive

@@ -29,7 +29,7 @@ cdef struct Vector:
     double largest  # largest norm among the corrected rows
     double mass  # L: theta is a sum of y x whose multipliers add up to L
     double bound  # least ||theta||_p / L so far
-    double initial  # the variance at the start; a stored 0 stands for it
+    double initial  # initial variance; a stored variance of 0 means this value
     int64_t corrections
     int64_t stopped  # trials when the vector reached its limit of corrections; -1: active
     int64_t idle  # trials that passed while the vector was stopped
@@ -56,7 +56,7 @@ cdef struct Space:
     double bias  # value of the intercept's coordinate, which is the last one; 0: none
     double slack  # value of the row's soft-margin coordinate; 0: none
     bint adaptive  # whether coordinates have variances
-    double* pending  # n_vectors x (FLUSHES + 1); entry k: what acc lacks since flush k, over g
+    double* pending  # n_vectors x (FLUSHES + 1); entry k times g: what acc lacks since flush k
     Py_ssize_t pending_step  # step of `pending` between vectors; 0: all vectors share the numbers
     double* slack_t  # n_slack x n_vectors
     Py_ssize_t n_slack
@@ -122,8 +122,9 @@ cdef inline void refit(Space* space, Py_ssize_t l, Projection projection) noexce
 
 
 cdef inline void tighten(Vector* vector, double error) noexcept nogil:
-    """Update the upper bound on the largest margin: the smallest y w.x cannot exceed their weighted
-    mean (theta / L).w. If the norm comes from dot products, `error` bounds its rounding error."""
+    """Update the upper bound ||theta||_p / L on the largest margin. The smallest y w.x is at most
+    their mean weighted by the multipliers, (theta / L).w. If the norm is computed from dot
+    products, `error` bounds its rounding error."""
     cdef double bound = hypot(vector.norm / vector.mass, error)
     if bound < vector.bound and isfinite(vector.mass):
         vector.bound = bound
@@ -160,7 +161,8 @@ cdef inline double next_threshold(const Rule* rule, const Vector* vector) noexce
 
 cdef inline double scaled_step(const Rule* rule, Vector* vector, double size,
                                const RowScale* row) noexcept nogil:
-    """The step in units of the row times row.factor, with instances scaled as the rule requires."""
+    """The step as a multiple of the row times row.factor. `size` is given as a multiple of the
+    instance in the scale of the rule."""
     if rule.scaling == BY_ROW:
         return size / row.norm
     if rule.scaling == BY_RUNNING_MAX:
@@ -172,9 +174,9 @@ cdef inline double scaled_step(const Rule* rule, Vector* vector, double size,
 
 
 cdef inline double multiplier(const Rule* rule, const Vector* vector, double size) noexcept nogil:
-    """Return how much a step of this size adds to the multiplier of a row in theta, which is the sum
-    of the rows (with BY_ROW: divided by their norms) times their multipliers. With variances, theta
-    is not such a sum, and the result is infinite."""
+    """Return how much a step of this size adds to the multiplier of its row. Theta is a sum of rows
+    (with BY_ROW: divided by their norms) times their multipliers. With variances, theta is not such
+    a sum, and the result is infinite."""
     if keeps_variances(rule):
         return INFINITY
     if rule.scaling == BY_RUNNING_MAX:
@@ -186,7 +188,7 @@ cdef inline double multiplier(const Rule* rule, const Vector* vector, double siz
 
 cdef inline Trial trial_of(const Rule* rule, const Space* space, Py_ssize_t l, double output,
                            double norm, double of_row) noexcept nogil:
-    """The trial as the rule sees it: `output` is ``y w.x``, `of_row` the multiplier of the row."""
+    """The trial in the scale of the rule. `output` is ``y w.x``, `of_row` the row's multiplier."""
     if rule.scaling == BY_ROW:
         return Trial(output / norm, space.vectors[l].norm, 1.0, of_row, 0.0)
     return Trial(output, space.vectors[l].norm, norm, of_row, 0.0)
@@ -195,7 +197,8 @@ cdef inline Trial trial_of(const Rule* rule, const Space* space, Py_ssize_t l, d
 cdef inline bint answer(const Rule* rule, Vector* vector, const Trial* trial, double share,
                         const RowScale* row, Step* step, double* mass) noexcept nogil:
     """Compute the step for the row times row.factor, without the sign of its label, and the amount
-    added to the multiplier of the row. Return False if the rule makes no step."""
+    added to the multiplier of the row. `share` is the weight of the row. Return False if the rule
+    makes no step."""
     cdef double size
     step[0] = respond(rule, vector.corrections + 1, trial)
     if step.size == 0.0 and step.keep == 1.0:

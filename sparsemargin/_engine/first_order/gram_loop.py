@@ -1,4 +1,4 @@
-"""Epochs over few rows of a linear space with precomputed dot products, where these are cheaper."""
+"""Epochs of a linear space over few rows, with precomputed dot products if these are cheaper."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from sparsemargin._engine.rows.columns import Chosen
 # Multiplications in one call that fills the matrix. A call takes about 10 ms; Ctrl-C is handled
 # between calls.
 _PRODUCTS_PER_CALL = 1 << 23
-# Upper bound of the nonzero values of rows; its inverse is the lower bound. With other values, dot
+# Upper bound of the magnitudes of nonzero values; its inverse is the lower bound. Otherwise, dot
 # products could overflow or underflow a double.
-_WIDEST_NORM = 1e60
+_LARGEST_VALUE = 1e60
 
 
 class GramLoop(StoredProducts):
@@ -83,7 +83,7 @@ class GramLoop(StoredProducts):
 def _within_range(values):
     sizes = np.abs(values[values != 0])
     least, largest = float(sizes.min(initial=1.0)), float(sizes.max(initial=1.0))
-    return 1 / _WIDEST_NORM < least <= largest < _WIDEST_NORM
+    return 1 / _LARGEST_VALUE < least <= largest < _LARGEST_VALUE
 
 
 def _gram_matrix(space, rows):

@@ -14,7 +14,7 @@ cdef extern from *:
     #include <utility>
     #include <vector>
     #include "rows/csr.hpp"
-    struct Workspace {  // room for the row at hand
+    struct Workspace {  // buffers for the current row
         std::vector<double> values, numbers, variances;
         std::vector<int64_t> columns;
         std::vector<std::pair<int64_t, double>> entries;
@@ -41,7 +41,7 @@ cdef struct Instance:
     double bias  # value of the intercept's coordinate; 0: none
     Py_ssize_t bias_column
     double slack  # value of the row's soft-margin coordinate; 0: none
-    double* slack_t  # the vectors' coordinates of this row's slack; NULL: none
+    double* slack_t  # soft-margin coordinate of this row in each vector; NULL: none
     RowScale scale
     const double* values  # times scale.factor; the intercept's value is the last one
     const int64_t* columns
@@ -100,7 +100,7 @@ cdef inline void point(Workspace& work, Instance* x, Py_ssize_t n) noexcept nogi
 
 cdef inline int merge_repeats(Workspace& work, const Row[value_t, index_t]& row,
                               Row[double, int64_t]* merged) except -1 nogil:
-    """The row with sorted, distinct columns; the values of duplicate columns are added."""
+    """Set `merged` to the row with sorted, distinct columns. Values of equal columns are added."""
     cdef Py_ssize_t j, n = 0
     work.entries.resize(row.nnz)
     for j in range(row.nnz):

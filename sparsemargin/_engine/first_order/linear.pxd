@@ -9,14 +9,14 @@ from sparsemargin._engine.rows.csr cimport state_t
 
 cdef extern from *:
     """
-    // The vectors' numbers for one coordinate are contiguous; `stride` is the distance to the next
-    // one.
+    // The numbers of all vectors for a coordinate are contiguous. `stride` is the distance between
+    // two coordinates.
     template <class S>
     struct Coordinates {
         S *t, *g;  // g is t itself if p = 2
         S *acc;  // only with averaging
         uint16_t *synced;  // number of flushes that acc includes
-        S *variances;  // only with variances; 0 stands for the initial one of the vector
+        S *variances;  // only with variances; 0 means the initial variance of the vector
         Py_ssize_t stride;
     };
     """
@@ -34,9 +34,9 @@ cdef enum:
 
 
 cdef struct Move:  # how a step was carried out
-    double coefficient  # in units of t
-    int32_t shift_before  # power of two that t was rescaled by before; FORGET: t was set to 0
-    int32_t shift_after
+    double coefficient  # factor of the row, in units of t
+    int32_t shift_before  # t was rescaled by 2**shift_before before the step; FORGET: set to 0
+    int32_t shift_after  # t was rescaled by 2**shift_after after the step
 
 
 cdef inline void weigh(state_t* made, const Space* c, const Coordinates[state_t]& at,

@@ -112,7 +112,7 @@ cdef void rescale(Space* space, const Coordinates[state_t]& at, Py_ssize_t l,
     for j in range(space.n_slack):
         space.slack_t[j * space.n_vectors + l] *= factor
     vector.scale = ldexp(vector.scale, -shift)
-    if vector.S_slack > 0.0:  # the power may overflow
+    if vector.S_slack > 0.0:  # because 0 times an overflowed power is NaN
         vector.S_slack *= pow(factor, space.p.exponent)
     vector.shift += shift
     sum_afresh(space, at, l)
@@ -168,7 +168,8 @@ cdef void keep_in_window(Space* space, const Coordinates[state_t]& at, Py_ssize_
 
 cdef inline int open_scale(Space* space, const Coordinates[state_t]& at, Py_ssize_t l,
                            double smallest, const Step* step, double* size) noexcept nogil:
-    """theta <- keep * theta, and the step in units of t; TOO_WIDE if no scale fits both."""
+    """theta <- keep * theta. Set `size` to the step in units of t, or return TOO_WIDE if no scale
+    fits both."""
     cdef Vector* vector = space.vectors + l
     cdef int shift
     cdef double scale
@@ -281,8 +282,8 @@ cdef inline void catch_up(Space* space, const Coordinates[state_t]& at, Py_ssize
 
 cdef inline void count_move(Space* space, const Coordinates[state_t]& at, Py_ssize_t l,
                             const Instance* x, double before) noexcept nogil:
-    """Correct acc for the changed coordinates, so that Z g + acc keeps its past hypotheses.
-    `before` is the unit of the previous vector."""
+    """Correct acc for the changed coordinates, so that Z g + acc remains the sum of the past
+    hypotheses. `before` is the unit of the previous vector."""
     cdef Vector* vector = space.vectors + l
     cdef Py_ssize_t i, j
     catch_up(space, at, l, x)
@@ -323,8 +324,8 @@ cdef double find_variances(const Vector* vector, const Coordinates[state_t]& at,
 
 
 cdef double sum_others(const Instance* x, Py_ssize_t but, const PrecisionGain* gain) noexcept nogil:
-    """The variance of the output without one entry. Subtracting a dominant entry from the total
-    would cancel, so the other entries are then summed."""
+    """The variance of the output without entry `but`. If that entry exceeds the rest, subtracting
+    it from the total would cancel, so the other entries are summed."""
     cdef Py_ssize_t j
     cdef double total = 0.0
     cdef double own = gain.factor * x.values[but] * x.values[but] * x.variances[but]
@@ -344,7 +345,8 @@ cdef inline void move_adaptive(Vector* vector, const Coordinates[state_t]& at, P
     ``V' / V = (noise + others) / (noise + output)``."""
     cdef Py_ssize_t i, j
     cdef double others, increment
-    cdef double least = FLT_MIN if sizeof(state_t) == 4 else DBL_MIN  # 0: initial
+    # Variances stay above 0, because 0 means the initial variance.
+    cdef double least = FLT_MIN if sizeof(state_t) == 4 else DBL_MIN
     cdef state_t* t = at.t + l
     cdef state_t* variances = at.variances + l
     cdef const double* values = x.values
@@ -409,7 +411,7 @@ cdef int take_step(Space* space, const Coordinates[state_t]& at, Py_ssize_t l, i
     if vector.norm < 16.0 * eps * peak:
         vector.norm = 0.0  # only rounding errors are left
     done.shift_after = <int32_t> (vector.shift - shift)
-    # Sigma may be out of range although the weights sigma g are not: tiny or huge rows, large p.
+    # For tiny or huge rows and large p, sigma may be out of range although the weights are not.
     if vector.nonzero and not LEAST_SIGMA < space.sigma[l] < 1.0 / LEAST_SIGMA:
         return TOO_WIDE
     return OK

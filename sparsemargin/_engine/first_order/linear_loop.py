@@ -26,8 +26,8 @@ CORRECTION = 30
 
 
 class LinearLoop(SpanLoop):
-    """The training loop of the first-order rules in a linear space; threads share the vectors
-    among them."""
+    """The training loop of the first-order rules in a linear space. The vectors are divided among
+    threads."""
 
     certificate_type = LinearCertificate
 
@@ -89,7 +89,7 @@ class LinearLoop(SpanLoop):
             partial(self.job.run, order, seed, (start, stop), n_passes, vectors, trials, check)
             for vectors in slices
         ]
-        # All vectors have then made the same number of trials, which is recorded.
+        # Ctrl-C is delayed, so that all vectors have made the same number of trials.
         with uninterrupted():
             ends = run_together(calls, len(slices))
             self.space.count_trials(max(end.trials for end in ends))

@@ -140,7 +140,7 @@ class LinearSpace(LinearState, Replayed):
         return times * self.of_vectors(self.g) + self.of_vectors(counted)
 
     def take_sums(self, sums, trials):
-        """Set the sums of the average, of hypotheses over `trials` trials."""
+        """Set the sums of the hypotheses over `trials` trials, from which the average continues."""
         for name in ("average", "idle", "flushes"):
             self.vectors[name] = 0
         self.vectors["stopped"], self.vectors["average"]["begin"] = -1, trials

@@ -19,8 +19,8 @@ from sparsemargin._engine.state import (
     require_within,
 )
 
-# Size in bytes of the arrays of all columns below which they are not packed. They take little
-# memory, and training can begin at once.
+# Size in bytes of the arrays of all columns from which on they are packed. Smaller arrays take
+# little memory, and without packing, training can begin at once.
 _LEAST_BYTES = 1 << 24
 
 # A space is packed if at most one in this many numbers is not 0.
@@ -43,7 +43,7 @@ _FOR_TRAINING = "variances", "prior"
 
 
 def is_worth_packing(state):
-    """True if a saved `LinearSpace` has few weights in many columns. It may be damaged."""
+    """Return whether a saved `LinearSpace`, possibly damaged, has few weights in many columns."""
     arrays = [state.get(name) for name in (*_NUMBERS, "variances")]
     arrays = [array for array in arrays if array is not None]
     sizes = [state.get(name) for name in ("n_coordinates", "n_vectors")]
@@ -60,8 +60,8 @@ def is_worth_packing(state):
 
 
 class PackedSpace(LinearSpace):
-    """A `LinearSpace` that holds only the coordinates with weights. It predicts, and is saved as a
-    `LinearSpace`. To train it, convert it by `unpacked` to a space with all coordinates.
+    """A `LinearSpace` that holds only the coordinates with weights. It can predict, and is saved as
+    a `LinearSpace`. To train it, convert it by `unpacked` to a space with all coordinates.
 
     The inherited arrays have a coordinate of weight 0, then the coordinates with weights, and the
     intercept's coordinate. There are no variances, because predictions do not need them.

@@ -26,13 +26,11 @@ from sparsemargin._engine.state import (
 #: leave the range of a double.
 MAX_P = 64.0
 
-# Bytes below which arrays are zeroed eagerly; bytes of a cache line; numbers in a padded unit; and
-# the number of vectors from which on the numbers of a coordinate are padded to whole cache lines.
 cdef enum:
-    SOON_MET = 1 << 22
-    LINE = 64
-    VECTORS_OF_A_LINE = 16
-    FEWEST_PADDED = 64
+    WRITTEN_AT_ONCE = 1 << 22  # largest size in bytes of arrays that are zeroed by writing
+    LINE = 64  # bytes of a cache line
+    VECTORS_OF_A_LINE = 16  # the number of padded vectors is a multiple of this
+    FEWEST_PADDED = 64  # number of vectors from which on they are padded to whole cache lines
 
 
 cdef void* address(array) except? NULL:
@@ -50,7 +48,7 @@ def zeros(Py_ssize_t n_coordinates, Py_ssize_t width, dtype):
     """Zeros aligned to a cache line, shape (n_coordinates, width)."""
     dtype = np.dtype(dtype)
     raw = np.zeros(n_coordinates * width + LINE // dtype.itemsize, dtype)
-    if raw.nbytes <= SOON_MET:
+    if raw.nbytes <= WRITTEN_AT_ONCE:
         # Writing to each page at once avoids a first page fault by a read and a second by a write.
         raw.fill(0)
     start = -(raw.ctypes.data // dtype.itemsize) % (LINE // dtype.itemsize)
@@ -233,7 +231,7 @@ cdef class LinearState(FirstOrderSpace):
         self.move_coordinates(n_features, self.n_features, first, 1 if self.c.bias else 0)
 
     def move_coordinates(self, n, n_before, first, n_last):
-        """Keep the coordinates from `first` on, of n_before, and change their number to n. The
+        """Keep the coordinates from `first` on, out of n_before, and change their number to n. The
         n_last coordinates after them stay the last ones."""
         start, first = max(-first, 0), max(first, 0)
         n_kept = min(n - start, n_before - first)
@@ -302,8 +300,8 @@ cdef class LinearState(FirstOrderSpace):
         return np.ascontiguousarray((self.of_vectors(self.t) * self.vectors["scale"]).T)
 
     def set_dual(self, theta):
-        """Set the dual vectors, which must have the dtype of the coordinates. The space must have
-        no counts yet, except the average's own."""
+        """Set the dual vectors, which must have the dtype of the coordinates. Except for the sums
+        of the average, the space must have no counts yet."""
         if self.is_single:
             set_theta[float](self, self.singles, theta)
         else:
@@ -312,8 +310,8 @@ cdef class LinearState(FirstOrderSpace):
     # ---------------------------------------------- coordinates and multipliers of the rows
 
     def open_rows(self, Py_ssize_t n_rows, row_state, bint keeps_multipliers):
-        """Create a soft-margin coordinate and a multiplier for each of the next n_rows rows, if the
-        space has them. `row_state` restores the result of `close_rows` for the same rows."""
+        """Create a soft-margin coordinate and a multiplier for each of the next n_rows rows, if
+        they are used. `row_state` is None or the result of `close_rows` for the same rows."""
         cdef double[:, ::1] numbers
         cdef unsigned char[::1] raw
         slack, multipliers = row_state or (None, None)
@@ -338,7 +336,7 @@ cdef class LinearState(FirstOrderSpace):
         return row_state
 
     def one_per_row(self, Py_ssize_t n_rows, previous):
-        """One number for each row and vector: the previous ones, or 0."""
+        """One number for each row and vector: the checked `previous` ones, or 0."""
         shape = n_rows, self.c.n_vectors
         if previous is None:
             return np.zeros(shape)

@@ -1,7 +1,7 @@
 # The trial of one row and its corrections; included by `trials`.
 
 cdef inline double norm_bound(Job job, Call call, const Row[value_t, index_t]& row) noexcept nogil:
-    """An upper bound on the norm that measures the row; it takes no powers."""
+    """An upper bound, without powers, on the norm that multiplies the threshold; 1 if none does."""
     cdef double bound
     if not job.normed:
         return 1.0
@@ -24,7 +24,7 @@ cdef inline bint may_decrease(Job job, const double* multipliers, Py_ssize_t l) 
 
 cdef inline Py_ssize_t next_firing(Job job, Call call, double reach,
                                    const double* multipliers, Py_ssize_t l) noexcept nogil:
-    """The next vector from l whose exact test must be made."""
+    """The first vector from l on that needs the exact test, or `call.last`."""
     cdef const Space* c = &job.space.c
     if multipliers == NULL and call.last - l >= FEWEST_AT_ONCE:
         return first_firing(call.scores.data(), call.signs.data(), c.sigma, c.threshold, reach, l,
@@ -48,7 +48,7 @@ cdef inline void set_signs(Job job, Call call, double sign) noexcept nogil:
 
 
 cdef inline bint is_mistaken(Job job, Call call) noexcept nogil:
-    """Return whether the last vectors, before the trial, predict another class."""
+    """Return whether the vectors before the trial predict a wrong class."""
     cdef const Space* c = &job.space.c
     cdef Py_ssize_t l
     cdef int64_t code = job.codes[call.row]
@@ -104,7 +104,8 @@ cdef int try_vectors(Job job, Call call, const Coordinates[state_t]& at,
 
 cdef int correct_vectors(Job job, Call call, const Coordinates[state_t]& at,
                         const Row[value_t, index_t]& row, double* slack_t) except -1 nogil:
-    """The row is measured, and its duplicate columns are found, only if a test fires."""
+    """Correct the vectors whose test fires. Before the first of them, the row is measured, and its
+    duplicate columns are found."""
     cdef Space* c = &job.space.c
     cdef Py_ssize_t l = call.first - 1
     cdef double* multipliers = NULL
@@ -170,7 +171,7 @@ cdef int try_classes(Job job, Call call, const Coordinates[state_t]& at,
     x.slack_t = NULL
     if share == 0.0 or not open_instance(job, call, row, &x):
         return OK
-    # Scores of such a small row have underflowed. A lead of 0 makes `correct` compute it again.
+    # Scores of such a small row may have underflowed. With lead 0, `correct` computes it again.
     if x.scale.exponent < TINY:
         for k in range(job.n_scores):
             call.scores[k] = scaled_score(<const state_t*> at.g + k, job.n_scores, &x)

@@ -47,7 +47,7 @@ from sparsemargin._engine.rows.scores cimport (
 cdef extern from *:
     """
     #include <cstdint>
-    // Threads that train other vectors may determine the same property of a row at the same time.
+    // Several threads may determine at the same time whether a row has duplicate columns.
     static inline uint8_t sm_read_shared(const uint8_t *of_row) {
         return __atomic_load_n(of_row, __ATOMIC_RELAXED);
     }
@@ -104,7 +104,7 @@ cdef class Job:
     cdef const int64_t* labels
     cdef const double* weights  # NULL: all are 1
     cdef const double* class_weight
-    cdef uint8_t* repeats  # of each row; NULL: no duplicate columns, or they do no harm
+    cdef uint8_t* repeats  # `Repeats` of each row; NULL: no duplicate columns, or they do no harm
     cdef StoredOutputs stored
     cdef int64_t* logged  # index of each row in the log, -1: not stored; NULL: no log
 
@@ -193,7 +193,7 @@ cdef class Call:
     row : int
         The row at which training stopped, if the status is an error.
     trials : int
-        Number of trials in all by then.
+        Number of trials of the space after the call.
     passes : int
         Number of completed epochs.
     converged : bool
@@ -213,8 +213,8 @@ cdef class Call:
     cdef bint check, counts, limited, shuffles
     cdef int64_t[::1] by_trial
     cdef int64_t* order
-    # For `count_mistakes`: per trial, the output for the class of the row, or NaN if a vector of the
-    # call outscores it. If another call trains the vector of the class, the largest output.
+    # For `count_mistakes`, per trial: the largest output if another call trains the vector of the
+    # row's class; otherwise the output of that vector, or NaN if another vector outscores it.
     cdef double[::1] largest
     cdef int64_t before  # number of trials before the call
     cdef uint64_t seed

@@ -140,7 +140,7 @@ class VectorBlocks(LinearSpace):
 
     in_blocks = True
     loop_type = BlockLoop
-    # Outputs per part: large, because each part has to unpack the weights again.
+    # Parts are large, because the weights are unpacked again for each part.
     outputs_per_part = 1 << 23
 
     def __init__(self, n_features, n_vectors, p, dtype, *, log=None, **how):
@@ -237,7 +237,7 @@ class VectorBlocks(LinearSpace):
 
     def take_from(self, space, columns, first, prior):
         """Pack the vectors from `first` on, trained in a dense space over these columns, and empty
-        that space. `prior` is that of the dense space."""
+        that space. `prior` determines the initial variances of the dense space."""
         last = first + space.n_vectors
         if prior is not None:
             prior.clear(space.of_vectors(space.variances))
@@ -390,7 +390,8 @@ class VectorBlocks(LinearSpace):
         return self.stacked(lambda held, vectors: held["t"] * self.per_vector("scale")[vectors])
 
     def stacked(self, made):
-        """CSR of the values that `made` computes from the numbers of a group and their vectors."""
+        """The values that `made` computes from the numbers of each group and their vectors, as one
+        CSR array."""
         sparse = scipy_sparse()
         blocks = []
         for i, vectors in self.groups(0, self.n_vectors):

@@ -21,7 +21,7 @@ _ROWS_PER_CALL = 1 << 16
 # Rounding errors by which a margin may exceed its bound: relative to the bound, and relative to the
 # longest row, in whose outputs large terms may cancel.
 _OF_BOUND, _OF_ROWS = 1e-6, 1e-9
-# `_OF_ROWS` where dot products may have been computed in float32.
+# Replacement of `_OF_ROWS` if dot products may have been computed in float32.
 _OF_ROWS_32 = 1e-5
 
 
@@ -145,11 +145,11 @@ class Certificate:
             slack = np.maximum(gamma * self.measured[block, np.newaxis] - outputs, 0.0)
             squares += (slack**2).sum(axis=0)
         D = np.sqrt(squares)
-        other = space.slack * np.sqrt(np.maximum(ratio**2 - 1.0, 0.0))
+        D_prime = space.slack * np.sqrt(np.maximum(ratio**2 - 1.0, 0.0))
         J = (1.0 / gamma) ** 2 + (D / (space.slack * gamma)) ** 2
         return SoftMargin(
             objective=np.where(sound, J, np.inf),
-            deviation=np.where(sound & (D > 0), (other - D) / D, np.inf),
+            deviation=np.where(sound & (D > 0), (D_prime - D) / D, np.inf),
         )
 
 
@@ -189,7 +189,7 @@ class LinearCertificate(Certificate):
 
         A row is active for a vector in training if its multiplier is not 0, or if its output is not
         far above 1. The distance is derived from the smallest output, because outputs of other rows
-        change by similar amounts. None if all rows, or none, are active.
+        change by similar amounts. The result is None if all rows are active, or none.
         """
         space = self.space
         learning = space.per_vector("stopped") < 0

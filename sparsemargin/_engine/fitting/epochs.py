@@ -22,9 +22,9 @@ from sparsemargin._engine.state import (
     real,
 )
 
-# Least seconds between two progress lines of a verbose fit, and of other fits without an epoch
-# limit, which also report their progress.
+# Least seconds between two progress lines of a verbose fit.
 _OFTEN = 0.5
+# The same for other fits, which report their progress if the number of epochs is not limited.
 _SELDOM = 10.0
 
 # The matrix of dot products is computed when the plain loop has made PATIENCE times as many
@@ -65,7 +65,7 @@ class StoppingRule:
     Attributes
     ----------
     max_iter : float or None
-        Epochs, possibly fractional; None: until an epoch makes no correction.
+        Number of epochs, possibly fractional; None: until an epoch makes no correction.
     tol : float or None
         Stop if the margin is proven to be at least 1 - tol of the largest margin.
     certified : bool
@@ -127,7 +127,7 @@ class FitResult:
     converged : bool
         Whether an epoch made no correction although more corrections were allowed.
     proven : bool
-        Whether all vectors are proven to be within `tol`.
+        Whether all margins are proven to be within `tol` of the largest.
     margin : ndarray of shape (n_vectors,) or None
     soft_margin : SoftMargin or None
     history : list of tuple
@@ -283,7 +283,7 @@ class _Fit:
         loop = self.gram if self.gram is not None and stop == self.n_trials else self.loop
         learning, passes, converged = loop.run(self.order, seed, stop, n_passes, check)
         self.passes += passes
-        # The vector that was trained longest counts.
+        # Vectors may have stopped at different trials. The longest training is counted.
         self.trials = int((self.space.trials_per_vector - self.trials_before).max())
         if converged and self.n_active < self.n_trials:
             self._take_rows(None)
@@ -307,8 +307,8 @@ class _Fit:
         return max(1, int(epochs * self.n_trials / self.n_active))
 
     def _choose_loop(self):
-        """Select the cheaper loop for this rate of corrections; reconsider after twice the
-        epochs."""
+        """Select the cheaper loop for the rate of corrections so far. The next choice follows when
+        the number of epochs has doubled."""
         rate = self.rate / self.space.n_vectors
         plain = self.loop.products * (1 + 2 * rate / self.n_trials)
         by_products = self.loop.by_products
@@ -322,7 +322,8 @@ class _Fit:
         self.next_choice = self.epochs + max(self.first_choice, self.epochs)
 
     def _certify_on_the_way(self):
-        """Return whether all vectors are proven to be within `tol`."""
+        """Stop the vectors whose margins are proven to be within `tol` of the largest, if a check
+        is due. Return whether all vectors have stopped."""
         if self.stopping.tol is None or self.epochs < self.next_certificate:
             return False
         margin, per_vector = self._record_margin(), self.space.per_vector

@@ -1,4 +1,4 @@
-"""Outputs of a model for rows before training on them, to which its probabilities are fitted, and
+"""Outputs of a model for rows before it is trained on them, which calibrate its probabilities, and
 fingerprints that recognise rows on which a model is trained again."""
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def count_places(n_vectors: int, averaged: bool, joint: bool = False) -> int:
 
 @contextmanager
 def storing_outputs(task: Task, space: Space) -> Iterator[None]:
-    """Store the outputs of the next trials, one for each row of the task, if it has places.
+    """Store the outputs of the next trials, one per row, if the task has places for outputs.
 
     If rows were already used for training, the stored outputs are marked as spoiled.
     """
@@ -78,13 +78,13 @@ class ProgressiveOutputs:
     n_trials : int
         Number of trials on rows that were not used for training before.
     n_held_out : int
-        Number of these trials, the first ones, whose rows were held out of models like this one.
-        They are as useful as later trials.
+        Number of first trials whose outputs come from similar models that were not trained on the
+        row. These outputs are as useful as those of later trials.
     fingerprints : Fingerprints
         Fingerprints of the training rows.
     spoiled : bool
-        Whether the model was trained on rows again since then. Its outputs may then have a
-        different scale than the stored ones.
+        Whether the model was trained on rows again. Its outputs may then have a different scale
+        than the stored ones.
     """
 
     def __init__(self, n_vectors: int, n_places: int, weight_root: int) -> None:

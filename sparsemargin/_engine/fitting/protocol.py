@@ -23,8 +23,8 @@ class Space(ABC):
 
     A space is saved, pickled and copied by its `__getstate__` and `__setstate__`. Spaces with
     weight vectors have `weights`; spaces with a support set (`has_support`) derive from
-    `SupportSpace`. In the order of base classes, compiled states come first, so their methods
-    replace abstract ones.
+    `SupportSpace`. Subclasses list the compiled state as their first base class, so that its
+    methods replace the abstract ones.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class Space(ABC):
 
     @abstractmethod
     def count_trials(self, trials: int) -> None:
-        """Record that `trials` trials have been made, the last ones without a correction."""
+        """Raise the total number of trials to `trials`. Their corrections are already recorded."""
 
     @property
     @abstractmethod
@@ -146,7 +146,7 @@ class Space(ABC):
         return of_part, max(1, self.outputs_per_part // self.n_vectors)
 
     def number(self, task: Task, same: bool) -> None:  # noqa: B027
-        """Number the rows of a fit; same: they are the rows of the last fit."""
+        """Number the rows of a fit. If `same`, they are the rows of the last fit."""
 
     def number_on(self, task: Task) -> None:  # noqa: B027
         """Continue the row numbers after the rows of the task."""
@@ -188,9 +188,9 @@ class Loop(ABC):
 
     mistakes: Any
 
-    # The loop with dot products that can replace this one for whole epochs, and whether one call
-    # can run several epochs.
+    # The loop with dot products that can replace this one for whole epochs, or None.
     by_products: Any = None
+    # True if one call can run several epochs.
     repeats = False
 
     def __init__(self, space: Any, task: Task) -> None:

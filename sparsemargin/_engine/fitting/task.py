@@ -17,8 +17,8 @@ class Positives(NamedTuple):
     ----------
     starts : ndarray of shape (n_rows + 1,), int64
     labels : ndarray of shape (n_positives,), int64
-        Those of row r are ``labels[starts[r]:starts[r + 1]]``. They are unique, and sorted unless
-        they have been ranked.
+        The labels of row r are ``labels[starts[r]:starts[r + 1]]``. They are unique, and sorted
+        unless they have been ranked.
     """
 
     starts: np.ndarray
@@ -56,10 +56,10 @@ class Task:
         Number of threads, among which the vectors are split; the result does not depend on it.
     first_row : int or None
         Number of the first row, in a stream that may repeat the same rows; None: row numbers
-        continue those before.
+        continue after the last row.
     row_state : tuple or None
-        Soft-margin coordinates and multipliers of the rows, or None for either. They let another
-        fit resume with the same rows.
+        Soft-margin coordinates and multipliers of the rows, each of which may be None; with a
+        support set, the slots of the rows and None. Another fit on the same rows resumes from them.
     positives : Positives or None
         The labels of each row in a multilabel problem; None: each row has one class.
     progress : ProgressiveOutputs or None

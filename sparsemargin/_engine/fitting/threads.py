@@ -90,7 +90,7 @@ class _DelayableHandler:
         self.is_open = True
 
     def set_open(self, is_open):
-        """Open the handler, which handles a stored call, or close it."""
+        """Open or close the handler. When opened, it handles one of the stored calls, if any."""
         self.is_open = is_open
         if is_open and self.delayed:
             call = self.delayed[0]

@@ -17,7 +17,7 @@ for _code, _letters in enumerate(("Aa", "Cc", "Gg", "TtUu")):
 
 
 def count_kmers(sequences, int k, bint canonical, int64_t n_columns):
-    """Rows of counts, one a sequence.
+    """Count the k-mers of each sequence, in a row of CSR form.
 
     Parameters
     ----------
@@ -25,9 +25,9 @@ def count_kmers(sequences, int k, bint canonical, int64_t n_columns):
     k : int
         From 1 to 31.
     canonical : bool
-        Whether a k-mer and its reverse complement are one, the smaller of both.
+        Whether a k-mer and its reverse complement are counted together, as the smaller code.
     n_columns : int
-        4**k, a column for each k-mer by its code; or fewer, to which codes are hashed.
+        4**k: the column of a k-mer is its code. Smaller: the column is a hash of the code.
 
     Returns
     -------

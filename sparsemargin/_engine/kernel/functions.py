@@ -133,7 +133,8 @@ class Kernel:
         return points._replace(lengths=lengths)
 
     def _shares(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
-        """The kernel's and the intercept's part of each point as a unit vector."""
+        """Lengths of the kernel's part and the intercept's part of each point, if the point is
+        scaled to length 1."""
         if not points.measured:
             return np.ones(points.n), np.full(points.n, self.bias)
         bias = np.minimum(self.bias / points.lengths, 1.0)

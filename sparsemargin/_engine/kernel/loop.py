@@ -115,7 +115,7 @@ class KernelLoop(Loop):
         order = np.arange(stop) if order is None else order[:stop]
         done, learning = 0, self._is_learning()
         while done < stop and learning:
-            # Unless the support set is full, it must have room for all rows of the block.
+            # A block has only as many rows as the support set has room for, unless that is full.
             room = self.space.free if self.space.free > 0 else BLOCK
             n = int(min(BLOCK, room, stop - done))
             rows = order[done : done + n].copy()  # copied, because the order is shuffled in place

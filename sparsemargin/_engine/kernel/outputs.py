@@ -38,7 +38,7 @@ class _SingleBLAS:
         with self.lock:
             if self.calls == 0:
                 if self.controller is None:
-                    # It takes 0.01 s, and only kernels need it.
+                    # Importing threadpoolctl takes 0.01 s, and only kernels need it.
                     from threadpoolctl import ThreadpoolController
 
                     self.controller = ThreadpoolController()
@@ -129,7 +129,7 @@ def _test_points(kernel: Kernel, rows: Any) -> Iterator[tuple[np.ndarray, Points
 def support_products(
     space: Any, rows: Any, n_threads: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield the kernel of a space's support set and of checked rows, in blocks of rows.
+    """Yield kernel values between the support set of a space and checked rows, in blocks of rows.
 
     Yields
     ------
@@ -154,7 +154,7 @@ class SupportSpace(NumberedRows):
     kernel : Kernel
     support : SupportSet
     origin : ndarray of shape (n_support,)
-        The numbers of its rows.
+        Row numbers of the support set, see `NumberedRows`.
     """
 
     has_support = True

@@ -33,7 +33,7 @@ cdef extern from *:
             }
             numbered.assign(1, -1);
         }
-        // The index where the number of a column is, or would be, stored; 0 there: it has none.
+        // The index at which the number of a column is stored. A column without number has 0 there.
         size_t slot(int64_t column) const {
             if (for_every) return column;
             const uint64_t mask = (uint64_t{1} << bits) - 1, c = column;
@@ -196,8 +196,8 @@ cdef void fill_products(const vector[value_t]& panel, Py_ssize_t start, Py_ssize
 
 
 def fill_gram(double[:, ::1] gram, Csr rows, Py_ssize_t start, Py_ssize_t stop, double bias):
-    """Fill in the products of the rows start..stop-1 with the rows before them, and the symmetric
-    entries; rows may be of any type."""
+    """Fill in the products of the rows start..stop-1 with themselves and the rows before them, and
+    the symmetric entries. The rows may be of any type."""
     cdef vector[double] dense
     dense.resize(rows.n_features)
     with nogil:

@@ -51,8 +51,8 @@ class StoredProducts:
     n_slots : int
     t : ndarray of shape (n_vectors, n_slots) or more
         Coefficients of the rows.
-    acc : ndarray like it, or None
-        Second part of the sums of the averages.
+    acc : ndarray of the same shape, or None
+        The part acc of the sums of hypotheses, ``Z t + acc``.
     scores : ndarray of shape (n_vectors, n_rows)
         ``sum_i t_i K(x_i, x)``, including the soft margin.
     slack : float

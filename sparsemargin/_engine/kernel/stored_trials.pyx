@@ -4,7 +4,7 @@ If the products of a block of rows are stored, a trial is only a comparison: a c
 changes the scores of all rows by the step times their products with row j. The trials are those of
 the one-by-one algorithm up to rounding errors. The kernel space trains each block this way. A
 linear space trains a small training set this way, for any number of features; its coefficients
-are those of rows that have not been added to the vector yet.
+are 0 again after they have been added to the vector.
 """
 
 from libc.math cimport ilogb, isfinite, ldexp
@@ -24,7 +24,7 @@ from sparsemargin._engine.numerics.simd cimport add_multiple, first_due
 from sparsemargin._engine.rows.csr cimport OK, TOO_WIDE, RowScale
 
 cdef enum:
-    CORRECTIONS_PER_REFRESH = 1 << 16
+    CORRECTIONS_PER_REFRESH = 1 << 16  # corrections after which S and the scores are recomputed
 
 
 cdef struct Block:
@@ -109,7 +109,7 @@ cdef void forget(const Block* block, Vector* vector) noexcept nogil:
 
 
 cdef double open_scale(const Block* block, Vector* vector, const Step* step) noexcept nogil:
-    """theta <- keep * theta, and the step in units of t, which may be out of range."""
+    """theta <- keep * theta. Return the step in units of t, which may be out of range."""
     cdef bint restarts = step.keep == 0.0 and vector.started
     if restarts:
         forget(block, vector)
@@ -178,7 +178,7 @@ cdef int start(Block* block, const Rule* rule, Space* space, const int64_t* orde
 
 cdef int correct(Block* block, const Rule* rule, Space* space, Py_ssize_t j, int64_t trials,
                  CorrectionLog log) except -1 nogil:
-    """Make the step of the rule for a trial of row j whose test fired; `trials` came before it."""
+    """Make the rule's step for a trial of row j whose test fired, after `trials` other trials."""
     cdef Py_ssize_t l = block.vector
     cdef RowScale row = RowScale(0, 1.0, block.norms[j], 0.0)
     cdef double y = block.signs[j], mass
@@ -199,8 +199,7 @@ cdef int correct(Block* block, const Rule* rule, Space* space, Py_ssize_t j, int
 
 cdef inline Py_ssize_t next_due(const Block* block, const Space* space, const int64_t* order,
                                 Py_ssize_t i, Py_ssize_t n) noexcept nogil:
-    """The next position from i whose test fires; n if there is none. The outputs on the way are
-    stored."""
+    """The first position from i on whose test fires, or n. The outputs up to it are stored."""
     cdef Py_ssize_t j, due
     cdef double sigma = space.sigma[block.vector], threshold = space.threshold[block.vector]
     cdef double counted = unit(space, block.vector)

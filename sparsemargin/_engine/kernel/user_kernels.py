@@ -30,7 +30,7 @@ class PrecomputedKernel(Kernel):
         return fields(state, {"matrix": (array_of, np.int64, (n,), 0, n_features - 1)})
 
     def check(self, rows: Any) -> None:
-        """Raise a ValueError with the place and the reason if the matrix is not a kernel's."""
+        """Store the matrix, or raise a ValueError with place and reason if it is not a kernel."""
         n = len(rows.indptr) - 1
         if n != rows.n_features:
             raise ValueError(

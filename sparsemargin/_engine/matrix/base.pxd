@@ -56,8 +56,8 @@ cdef int rows_field(Record record, name, StoredRows& rows, n_columns) except -1
 cdef class MatrixSpace:
     cdef dict settings
     cdef bint averaged
-    cdef double share  # (1 - alpha) B, with thresholds gamma_k = B / sqrt(k)
-    cdef double threshold  # upper limit of y w.x at which the next trial corrects; x has norm 1
+    cdef double share  # (1 - alpha) B of ALMA; see `MatrixSpace`
+    cdef double threshold  # the next trial corrects if y w.x <= threshold, for x of norm 1
     cdef readonly int64_t most_updates  # updates after which the matrix is fixed; -1: no limit
     cdef int64_t room  # largest size of the matrix in bytes
     cdef readonly bint full  # whether an update of the matrix was skipped for lack of room
@@ -66,7 +66,7 @@ cdef class MatrixSpace:
     cdef readonly int64_t mistaken  # corrections of wrong predictions since the creation or loading
     cdef readonly int64_t updates  # corrections that changed the matrix
     cdef readonly int64_t limit  # corrections after which training stops; -1: no limit
-    cdef Average average  # Z: sum for the outer part of w, see `FeatureSpace`
+    cdef Average average  # Z is used only for the outer features of a `FeatureSpace`
     cdef double common  # common factor of w, which its stored entries do not include
     cdef int64_t nonzero  # number of nonzero entries of v
     cdef tuple predictor  # cached result of `hypothesis`, with its trials and corrections
@@ -149,7 +149,7 @@ cdef class DualSpace(MatrixSpace):
     cdef vector[int64_t] slot_of  # slots of the rows mistaken so far, in the support set
     # The matrix is stored as its lower triangle, row by row. Its columns belong to these rows:
     cdef vector[int64_t] columns
-    # State of the current correction: the row, its products with all of these, and with w.
+    # State of the current correction: the row, its products with the mistaken rows, and with w.
     cdef int64_t row
     cdef const double* products
     cdef double output

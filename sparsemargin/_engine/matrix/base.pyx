@@ -35,7 +35,7 @@ from sparsemargin._engine.state import (
 
 
 cdef class Record:
-    """A state that is written or read, so that the name and check of each field occur only once."""
+    """A state that one function writes or reads, so that fields are named and checked only once."""
 
     def __init__(self, state=None):
         self.writing = state is None
@@ -143,14 +143,14 @@ cdef class MatrixSpace:
         return True
 
     cdef void count_current(self) noexcept nogil:
-        """Add the current vector to the total, for the trials it has been used."""
+        """Add the current vector to the total, once for each trial since the last correction."""
         if self.averaged and self.trials > self.average.begin:
             add_multiple(self.total.data(), self.w.data(),
                          (self.trials - self.average.begin) * self.common, self.total.size())
 
     cdef void count_move(self, double before) noexcept nogil:
-        """Correct the total for the changed part of vectors that it does not include yet. The
-        previous value of `common` was `before`."""
+        """Correct the total for a changed part of w whose past values are counted by Z. `before` is
+        the previous value of `common`."""
 
     cdef bint may_update(self, int64_t n_bytes) noexcept nogil:
         """Return whether a correction may extend the matrix to this size."""

@@ -6,7 +6,7 @@ factor, as in `first_order/linear.pyx`: ``w_i = common * link(v_i / scale)``. Th
 hypotheses is ``Z w_i + total_i``.
 """
 
-# Range of the sum of powers. v is rescaled if the sum leaves it.
+# Range of the sum of powers. If the sum leaves this range, v is rescaled.
 cdef double LEAST_POWERS = ldexp(1.0, -500)
 cdef double MOST_POWERS = ldexp(1.0, 500)
 # Outputs below this value, or above its inverse, may have lost terms.
@@ -100,7 +100,7 @@ cdef class FeatureSpace(MatrixSpace):
     cdef int split_outer(self, bint fixed) except -1 nogil:
         """Begin a correction, and split off the outer part of the row if the matrix is final.
 
-        `fixed` says that the matrix never changes.
+        If `fixed`, the matrix never changes.
         """
         cdef size_t j, n = 0
         self.outer_x.clear()
@@ -244,7 +244,7 @@ cdef class FeatureSpace(MatrixSpace):
         """Add stored row i to the n x n form."""
 
     def resize(self, Py_ssize_t n_features, Py_ssize_t first=0):
-        """As `LinearSpace.resize`.
+        """See `LinearSpace.resize`.
 
         Raises
         ------

@@ -41,7 +41,7 @@ cdef void solve_backward(const double* factor, double* z, Py_ssize_t k) noexcept
 
 cdef int grow(vector[double]& factor, vector[double]& forward, vector[double]& z, double a,
               double square, double step) except -1 nogil:
-    """Add a row to S, and step times it to v, given x.x and z = L^-1 S^T x. z becomes alpha."""
+    """Add the column x to S, and step * x to v, given x.x and z = L^-1 S^T x. z becomes alpha."""
     cdef Py_ssize_t k = forward.size()
     cdef double along = dot(z.data(), forward.data(), k)
     # For linearly dependent rows, rounding errors may make the difference negative.
@@ -105,7 +105,7 @@ cdef class SecondOrderSpace(FeatureSpace):
             fill(self.w.begin(), self.w.end(), 0.0)
             self.rows.combine(self.w.data(), self.solved.data())
             return OK
-        # S is fixed: w changes by step times (a I + S S^T)^-1 x.
+        # S is fixed, so w changes by step * (a I + S S^T)^-1 x.
         solve_backward(self.factor.data(), self.solved.data(), k)
         for i in range(k):
             self.solved[i] = -self.solved[i]
@@ -207,7 +207,7 @@ cdef class SecondOrderDual(DualSpace):
             fill(self.w.begin(), self.w.end(), 0.0)
             self.shift(0.0)
             return OK
-        # S is fixed: w changes by step / a times x - S (a I + S^T S)^-1 S^T x.
+        # S is fixed, so w changes by step / a * (x - S (a I + S^T S)^-1 S^T x).
         solve_backward(self.matrix.data(), self.z.data(), k)
         for j in range(k):
             self.z[j] *= -step / self.a

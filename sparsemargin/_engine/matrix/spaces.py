@@ -153,7 +153,7 @@ class FeatureSpaces(SpacePerVector):
         return np.vstack([space.summed() for space in self.spaces])
 
     def take_sums(self, sums: np.ndarray, trials: int) -> None:
-        """Set the sums of the averages, of hypotheses over `trials` trials."""
+        """Set the sums of the hypotheses over `trials` trials, from which averages continue."""
         for space, summed in zip(self.spaces, sums, strict=True):
             space.take_sums(summed, trials)
 

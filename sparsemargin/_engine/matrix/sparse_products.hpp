@@ -94,7 +94,7 @@ struct Values {
     std::vector<float> singles;
     std::vector<double> doubles;
 
-    // A value rounded to the type it is stored in; computations use it from the start.
+    // Returns the value rounded to the stored type. New rows are rounded before their first use.
     double stored(double value) const { return single ? static_cast<float>(value) : value; }
 
     double at(int64_t j) const { return single ? singles[j] : doubles[j]; }
@@ -131,7 +131,7 @@ struct StoredRows {
         at.assign(columns.begin() + start[i], columns.begin() + start[i + 1]);
     }
 
-    // Calls f with pointers to the values, and to others of the same type.
+    // Calls f with pointers to the values and to `others`, which have the same type.
     template <class F>
     void typed(const Values &others, F f) const {
         if (values.single)

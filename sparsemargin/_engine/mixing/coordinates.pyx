@@ -1,4 +1,5 @@
-"""Coordinates by sorted keys: the place of a number in an array (n_coordinates, n_vectors)."""
+"""Numbers of vectors by sorted keys. A key is the place of a number in a flat array of shape
+(n_coordinates, n_vectors)."""
 
 from libc.math cimport fabs, frexp, ldexp, pow
 from libc.stdint cimport int32_t, int64_t
@@ -44,10 +45,10 @@ cdef extern from "mixing/merge.hpp" namespace "sparsemargin" nogil:
 
 
 cdef class ColumnSet:
-    """The columns below n_columns that occur in rows, without the others.
+    """The columns, below n_columns, that occur in rows.
 
-    `add` takes the column indices of rows. `close` ends this, and returns the sorted columns, int64.
-    `positions` then maps indices of the rows to positions in these columns.
+    `add` adds the column indices of rows. `close` returns the sorted columns, int64. After that,
+    `positions` maps column indices to positions among these columns.
     """
 
     cdef Numbers numbers
@@ -79,13 +80,13 @@ cdef class ColumnSet:
 
 
 cdef of_size(array, Py_ssize_t n):
-    """The first n numbers, without memory for many others."""
+    """The first n numbers, copied if the array is at least twice as long."""
     return array[:n] if 2 * n > len(array) else array[:n].copy()
 
 
 def places_of(const int64_t[::1] columns, Py_ssize_t width, const index_t[::1] keys):
-    """Find the keys of some columns, with `width` keys a column. Return the places of those that
-    are among the sorted `keys`, and their places in an array of shape (n_columns, width)."""
+    """Find the sorted `keys` that belong to some columns; a column has `width` keys. Return their
+    places in `keys`, and in an array of shape (n_columns, width)."""
     cdef Py_ssize_t n = min(len(keys), len(columns) * width)
     which, places = np.empty(n, np.int64), np.empty(n, np.int64)
     cdef int64_t[::1] of_keys = which, of_columns = places
@@ -107,17 +108,17 @@ def merge_values(const index_t[::1] keys, const double[::1] started,
     carried_keys, carried : ndarray of shape (n_carried,)
         Sorted keys, and numbers that are added to the result.
     shards : list of (keys, values, ratio)
-        Sorted keys and values of each shard. For all other keys, its value is the started one,
-        times the ratio of the vector; shape (n_vectors,).
+        Sorted keys and values of each shard. For any other key, the value of the shard is the
+        started value times the ratio of the key's vector; `ratio` has the shape (n_vectors,).
     total : ndarray of shape (n_vectors,)
-        Sum of the ratios of all shards times the share.
+        Sum of the ratios of all shards, times the share.
     share : float
         Factor of the value of a shard.
 
     Returns
     -------
     keys, values : ndarray
-        The carried number and the values of all shards times the share, in all.
+        For each key, the carried number plus the sum of the values of all shards times the share.
     """
     cdef vector[Changed[index_t, state_t]] changed
     cdef Changed[index_t, state_t] one
@@ -157,9 +158,10 @@ def merge_evidence(const index_t[::1] keys, const state_t[::1] means, const stat
         Sorted keys, and the prior of all shards. Means of other keys are 0. A variance of 0 stands
         for 1.
     shards : list of (keys, steps, gains)
-        Sorted keys of a shard; its steps, times its precisions; what it has added to these.
+        Sorted keys of each shard, the changes of its means times its precisions, and the increases
+        of its precisions.
     tempered : ndarray of shape (n_shards + 1,)
-        Weight of the evidence of a number of shards.
+        ``tempered[n]`` is the weight of the evidence of n shards.
 
     Returns
     -------
@@ -190,8 +192,8 @@ def merge_evidence(const index_t[::1] keys, const state_t[::1] means, const stat
 
 
 def powers_of(const index_t[::1] keys, const state_t[::1] values, Py_ssize_t n_vectors, double p):
-    """Return the exponents of 2 of the largest value of each vector, and the sums of the p-th
-    powers of all values divided by these powers of 2."""
+    """Return the binary exponent of the largest magnitude of each vector, and the sum of the p-th
+    powers of its magnitudes divided by this power of 2."""
     exponents, powers = np.zeros(n_vectors, np.int64), np.zeros(n_vectors)
     cdef int64_t[::1] exponent = exponents
     cdef double[::1] power = powers, peak = np.zeros(n_vectors)

@@ -20,7 +20,7 @@ inline int count_bits(uint64_t word) {
     return (int)((word * 0x0101010101010101u) >> 56);
 }
 
-// The place of the lowest bit, of a word that is not 0.
+// The place of the lowest bit that is set in a word other than 0.
 inline int lowest_bit(uint64_t word) {
 #if defined(__GNUC__) || defined(__clang__)
     return __builtin_ctzll(word);
@@ -29,14 +29,15 @@ inline int lowest_bit(uint64_t word) {
 #endif
 }
 
-// Sorted keys of an array, which are used up from the first to the last.
+// Sorted keys of an array. The first `used` keys have been merged.
 template <class K> struct Keys {
     const K *keys = nullptr;
     int64_t n = 0, used = 0;
 
     int64_t next() const { return used < n ? (int64_t)keys[used] : INT64_MAX; }
 
-    // Calls take(i, place) for the next keys, those below first + BLOCK. A place is key - first.
+    // Marks the next keys, those below first + BLOCK, by their place, key - first, and calls
+    // take(i, place) for each.
     template <class Take> void use(int64_t first, uint64_t *marks, Take take) {
         const K *at = keys;
         const int64_t last = n;
@@ -60,19 +61,19 @@ template <class K, class T> struct Prior : Keys<K> {
     const T *means = nullptr, *variances = nullptr;
 };
 
-// The values of a shard. All other values of it are the started ones, times a ratio by vector.
+// The changed values of a shard. Its other values are the started ones times a ratio per vector.
 template <class K, class T> struct Changed : Keys<K> {
     const T *values = nullptr;
     const double *ratio = nullptr;
 };
 
-// The precisions that a shard has added, and its sums of precisions times means.
+// The changes of a shard's means times its precisions, and the increases of its precisions.
 template <class K, class T> struct Evidence : Keys<K> {
     const T *steps = nullptr, *gains = nullptr;
 };
 
-// Calls take(first, marks) for each BLOCK of keys that the shards or `others` have, and then
-// give(key, place) for each key that was marked, in order.
+// Calls take(first, marks) for each BLOCK of keys that the shards or others have, and then
+// give(key, place) for each key that was marked, in order. `others` returns the next other key.
 template <class K, class Shard, class Others, class Take, class Give>
 void sweep(const std::vector<Shard> &shards, Others others, Take take, Give give) {
     std::vector<uint64_t> marks(BLOCK / 64);
@@ -171,7 +172,7 @@ int64_t merge_evidence(Prior<K, T> prior, std::vector<Evidence<K, T>> &shards,
                 const double power = tempered[of.n_shards];
                 const double precision =
                     (variance > 0.0 ? 1.0 / variance : 1.0) + power * of.gains;
-                const double least = std::numeric_limits<T>::min();  // as 0 stands for 1
+                const double least = std::numeric_limits<T>::min();  // because 0 means 1
                 mean += power * of.steps / precision;
                 variance = std::max(1.0 / precision, least);
             }
@@ -183,8 +184,8 @@ int64_t merge_evidence(Prior<K, T> prior, std::vector<Evidence<K, T>> &shards,
     return n;
 }
 
-// For each key of the columns, its place in `keys`, and its place in an array of shape (n_columns,
-// width). Returns the number of places.
+// Finds the keys that belong to the columns. Stores the place of each in `keys`, and in an array of
+// shape (n_columns, width). Returns the number of places.
 template <class K>
 int64_t find_columns(const int64_t *columns, int64_t n_columns, int64_t width, const K *keys,
                      int64_t n_keys, int64_t *which, int64_t *place) {
@@ -205,7 +206,7 @@ int64_t find_columns(const int64_t *columns, int64_t n_columns, int64_t width, c
     return n;
 }
 
-// A set of the numbers below n, and their ranks in increasing order.
+// A set of numbers below n, and their ranks in increasing order.
 class Numbers {
     std::vector<uint64_t> words;
     std::vector<int64_t> before;

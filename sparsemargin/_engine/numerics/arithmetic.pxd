@@ -3,13 +3,13 @@
 from libc.math cimport copysign, exp2, fabs, pow, sqrt
 from libc.stdint cimport int64_t, uint64_t
 
-# |a|**e for the exponents that p-norms need, by multiplication if that is exact enough.
+# Powers |a|**e for p-norms. If e is a multiple of one half, they are computed by multiplication.
 
 cdef struct Power:
     double exponent
-    int whole  # integer part of a multiple of one half; -1 for any other exponent
-    bint half
-    double negligible  # 2**20 powers of smaller numbers do not change a sum of 1
+    int whole  # integer part of the exponent; -1 if it is not a multiple of one half
+    bint half  # whether one half is added to `whole`
+    double negligible  # the powers of 2**20 smaller numbers do not change a sum of 1
 
 
 cdef enum:
@@ -131,7 +131,7 @@ cdef inline void shuffle_rows(int64_t* order, Py_ssize_t n, uint64_t seed) noexc
     cdef int64_t moved
     for i in range(n - 1, 0, -1):
         seed = stepped(seed)
-        # The high half of 32 bits times the range; the bias is less than 2**-32 * n.
+        # Scaling 32 random bits to 0..i has a bias of less than 2**-32 * n.
         j = ((mixed(seed) >> 32) * <uint64_t> (i + 1)) >> 32
         moved = order[i]
         order[i] = order[j]

@@ -1,15 +1,15 @@
-"""The sum of all hypotheses over the trials, as ``Z g + acc``, and sums that can decrease.
+"""The sum of the hypotheses of all trials, as ``Z g + acc``, and limits of rounding errors.
 
-A hypothesis is ``unit * g``, and a correction changes few coordinates of g. Z sums the units. When
-g changes by d, acc changes by ``-Z d``. A flush adds ``Z g`` to acc and sets Z to 0.
+A hypothesis is ``unit * g``, and a correction changes few coordinates of g. Z is the sum of the
+units. When g changes by d, acc changes by ``-Z d``. A flush adds ``Z g`` to acc and sets Z to 0.
 """
 
 from libc.stdint cimport int64_t
 
 cdef extern from *:
     """
-    // Limits for sums of powers: for p = 2 every row adds a rounding error, for p > 2 the
-    // increments cancel exactly.
+    // A sum of powers is recomputed below this part of its peak. For p = 2 every row adds a
+    // rounding error, for p > 2 the increments cancel exactly.
     static const double SM_STALE_2 = 0x1p-10, SM_STALE_P = 0x1p-90;
     static const double SM_FLUSH = 0x1p-10, SM_MOST_TERMS = 0x1p20;
     """
@@ -45,5 +45,6 @@ cdef inline bint must_flush(const Average* average, double least) noexcept nogil
 
 
 cdef inline bint has_fallen(double total, double peak, bint telescopes) noexcept nogil:
-    """Return whether a sum of powers is so far below its peak that it must be recomputed."""
+    """Return whether a sum of powers is so far below its peak that it must be recomputed.
+    `telescopes` means that its increments cancel exactly."""
     return total < (STALE_P if telescopes else STALE_2) * peak

@@ -32,7 +32,7 @@ cdef extern from *:
             row[i] = turned;
         }
     }
-    // The sum of values[i]**2 variances[i]; a variance of 0 becomes `initial`.
+    // Replaces variances of 0 by `initial`, and returns the sum of values[i]**2 variances[i].
     SM_ALL_WIDTHS
     static double sm_spread(double *variances, const double *values, double initial,
                             Py_ssize_t n) {
@@ -48,9 +48,9 @@ cdef extern from *:
             for (int j = 0; j < half; ++j) sums[j] += sums[j + half];
         return sums[0] + rest;
     }
-    // New variances, multiplied by (noise + others) / (noise + output). The part of an entry in
-    // output is factor values[i]**2 variances[i]. Returns whether any part exceeds the sum of the
-    // others.
+    // Stores the variances times (noise + others) / (noise + output), at least `least`, in
+    // `fallen`. `output` is the sum of own = factor values[i]**2 variances[i] over all entries, and
+    // others = output - own. Returns whether others < own for any entry.
     SM_ALL_WIDTHS
     static bool sm_fall(double *fallen, const double *variances, const double *values,
                         double factor, double output, double noise, double least, Py_ssize_t n) {
@@ -64,8 +64,8 @@ cdef extern from *:
         }
         return any != 0;
     }
-    // The increase of the sum of squares, and of the number of nonzero entries, between two
-    // vectors.
+    // Sets `growth` to the increase of the sum of squares from one vector to another, and returns
+    // the increase of the number of nonzero entries.
     SM_ALL_WIDTHS
     static Py_ssize_t sm_growth(double *growth, const double *from, const double *to,
                                 Py_ssize_t n) {
@@ -82,7 +82,7 @@ cdef extern from *:
         *growth = sums[0] + rest;
         return more;
     }
-    // The next row whose test fires; 16 comparisons are made at once.
+    // Returns the first row from i on whose test fires, or n. 16 rows are tested at once.
     #define SM_DUE(i) (signs[i] * sigma * scores[i] <= threshold * measured[i])
     SM_ALL_WIDTHS
     static Py_ssize_t sm_first_due(const double *scores, const double *signs,
@@ -96,14 +96,14 @@ cdef extern from *:
         while (i < n && !SM_DUE(i)) ++i;
         return i;
     }
-    // Returns whether the test of a vector fires, or its score may have lost terms.
+    // Returns whether the test of a vector fires, or its score may have underflowed or overflowed.
     static inline bool sm_may_fire(const double *scores, const double *y, const double *sigma,
                                    const double *threshold, double measured, Py_ssize_t l) {
         double size = scores[l] < 0 ? -scores[l] : scores[l];
         return !(y[l] * sigma[l] * scores[l] > threshold[l] * measured) | !(size > 1e-270) |
                !(size < 1e270);
     }
-    // The next vector for which that is true; 16 comparisons are made at once.
+    // Returns the first vector from l on for which `sm_may_fire` is true, or n.
     SM_ALL_WIDTHS
     static Py_ssize_t sm_first_firing(const double *scores, const double *y, const double *sigma,
                                       const double *threshold, double measured, Py_ssize_t l,
@@ -119,7 +119,7 @@ cdef extern from *:
         while (l < n && !sm_may_fire(scores, y, sigma, threshold, measured, l)) ++l;
         return l;
     }
-    // Returns whether another vector has the largest score; among equal scores, the first one wins.
+    // Returns whether another vector outscores vector `own`. Among equal scores the first wins.
     SM_ALL_WIDTHS
     static bool sm_is_outscored(const double *scores, const double *units, Py_ssize_t own,
                                 Py_ssize_t n) {

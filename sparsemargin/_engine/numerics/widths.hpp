@@ -11,8 +11,8 @@
 #if defined(__GNUC__) || defined(__clang__)
 #define SM_ALWAYS_INLINE inline __attribute__((always_inline, unused))
 #define SM_INLINE_LAMBDA __attribute__((always_inline))
-// The empty statement prevents the compiler from treating a function that only prefetches as one
-// without effects.
+// Without `sm_keep`, an empty assembler statement, the compiler may remove calls of a function that
+// only prefetches.
 #define SM_PREFETCH(p) (__builtin_prefetch(p), sm_keep(p))
 #else
 #define SM_INLINE_LAMBDA
@@ -25,7 +25,7 @@
 SM_INLINE void sm_keep(const void *address) { __asm__ volatile("" : : "r"(address)); }
 #endif
 
-// The iterations of the following loop are independent.
+// Declares the iterations of the next loop independent, so that the compiler can vectorize it.
 #if defined(__clang__)
 #define SM_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #elif defined(__GNUC__)

@@ -16,8 +16,8 @@ cdef tuple arrays_of(matrix):
 cdef class LinearReplay(Replay):
     """Replay of a linear space on test points.
 
-    The sums of a point include a vector's hypotheses only up to a mark; they are updated when one
-    of the point's coordinates changes. If nothing is counted, no scores are kept.
+    The sums of a point include a vector's hypotheses only up to a mark. They are updated before a
+    coordinate of the point changes. If nothing is counted, no scores are kept.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ cdef class LinearReplay(Replay):
 
     cdef Power power
     cdef Py_ssize_t n_used  # number of coordinates that occur in the points
-    cdef const int64_t[::1] used_of  # index of each column of the log among these; -1: none
+    cdef const int64_t[::1] used_of  # index of each logged column among the used ones; -1: unused
     cdef double[::1] t, g  # n_used x n_vectors
     # The points over the used coordinates, by row and by column.
     cdef const double[::1] values, data
@@ -55,7 +55,7 @@ cdef class LinearReplay(Replay):
             self.marks[l].push_back(Mark(0, [0.0, 0.0], [0.0, 0.0]))
 
     cdef take_points(self, points):
-        """Arrange the points by row and column, and map the columns of the log to theirs."""
+        """Store the points by row and by column, and map the logged columns to used coordinates."""
         from scipy.sparse import csr_array
 
         used, columns = np.unique(points.indices, return_inverse=True)

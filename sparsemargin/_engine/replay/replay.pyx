@@ -27,8 +27,8 @@ cdef enum:
 
 # Relative accuracy of sums of many terms.
 cdef double ROUNDING = ldexp(1.0, -48)
-# A sum of two doubles determines the sign if it exceeds TELLING times the largest term, and terms
-# are at least LEAST_TERM.
+# The sign of a score in two doubles is reliable if its magnitude exceeds TELLING times the largest
+# term. Terms count as at least LEAST_TERM.
 cdef double TELLING = ldexp(1.0, -80)
 cdef double LEAST_TERM = ldexp(1.0, -900)
 # Sums and scores are recomputed after the unit has grown by this factor.

@@ -106,8 +106,8 @@ class Replayed(Space):
             1. Each row is scaled by a power of two.
         """
         for which, X, _, make in self.replays(rows, n_threads, _POINTS_WITH_MOMENTS):
-            # The last two slices of a run have the same vector. The earlier one is used, because
-            # the last slice may have a later vector here, where training continued.
+            # After `count` trials, time slices count - 1 and count have the same vector. Here
+            # training continued, so that slice `count` may have a later vector.
             slices = [np.minimum(draw(X, seed, count), count - 1) for count in trials]
             random = make(counted=False).outputs_at(np.array(slices))
             replay = make(averaged=True)

@@ -17,7 +17,7 @@ cpdef enum:  # errors of normalization, in addition to those of `csr`
 
 cpdef enum:  # special values in the map of columns
     LEFT_OUT = -1  # dropped, but counted in the total
-    NO_GENE = -2
+    NO_GENE = -2  # dropped, and not counted in the total
 
 cdef enum:
     SMALL = 64  # the logarithms of smaller counts are cached for a row
@@ -120,7 +120,7 @@ def write_rows(const value_t[::1] data, const index_t[::1] indices, const index_
                value_t[::1] to_data, int32_t[::1] to_indices):
     """Write rows, normalized with the result of `find_scales`, each from its start on; a negative
     start skips the row. Returns whether the columns of each row increase."""
-    cdef value_t[SMALL] known  # logarithms of counts in this row; negative: not computed
+    cdef value_t[SMALL] known  # logarithms of counts in this row; negative if not computed yet
     cdef value_t value
     cdef Py_ssize_t r, j, to
     cdef int32_t column

@@ -77,7 +77,7 @@ class ColumnMarks {
    public:
     int64_t size() const { return 8 * static_cast<int64_t>(bytes.size()); }
 
-    void grow(int64_t n_bits) { bytes.resize(n_bits / 8); }  // a power of two
+    void grow(int64_t n_bits) { bytes.resize(n_bits / 8); }  // n_bits is a power of two
 
     // Returns whether two columns of a row set the same bit.
     template <class I>

@@ -24,7 +24,7 @@ cpdef enum:  # status of a row, or the reason why a loop ended
     NOT_CANONICAL  # a column occurs twice in the row, see `has_repeats`
     TOO_WIDE  # magnitudes too far apart for one floating-point vector to hold
     ALL_STOPPED  # each weight vector has used up its corrections
-    NO_LENGTH  # the length in feature space is no valid divisor of kernel values
+    NO_LENGTH  # the length in feature space is too small or too large for a divisor
 
 cdef extern from "rows/csr.hpp" namespace "sparsemargin" nogil:
     cdef cppclass Row[V, I]:
@@ -55,8 +55,8 @@ cdef extern from "numerics/widths.hpp":
     void prefetch "SM_PREFETCH"(const void* address) noexcept nogil
     void prefetch_span "sm_prefetch_span"(const void* start, const void* stop) noexcept nogil
 
-# Number of trials by which rows are prefetched. Shuffled rows are scattered over memory. With
-# prefetching, shuffled epochs take little longer than epochs in order.
+# Rows are prefetched this number of trials ahead. Thus shuffled epochs, whose rows are scattered
+# over memory, take little longer than epochs in order.
 cdef enum:
     AHEAD = 4
 
@@ -64,10 +64,10 @@ cdef struct RowScale:
     int exponent  # exponent of the largest magnitude, or 0 if p = 2 needs no scaling
     double factor  # 2**-exponent, so scaling a row is exact
     double norm  # p-norm of the augmented row times factor
-    double smallest  # at most the smallest nonzero magnitude times factor, 0 if that underflows
+    double smallest  # lower bound of the nonzero magnitudes times factor; 0 if it underflows
 
 
-cdef enum Types:  # of values and indices
+cdef enum Types:  # dtypes of values and indices
     FLOAT_INT32
     FLOAT_INT64
     DOUBLE_INT32
@@ -80,7 +80,8 @@ cdef class Csr:
     cdef readonly object indptr
     cdef readonly Py_ssize_t n_features
     cdef readonly Py_ssize_t n_rows
-    # The pointers, once for each combination of types. Only those of `types` may be dereferenced.
+    # The same pointers, cast to each combination of types. Only the one that `types` selects may be
+    # dereferenced.
     cdef Types types
     cdef Rows[float, int32_t] float_int32
     cdef Rows[float, int64_t] float_int64

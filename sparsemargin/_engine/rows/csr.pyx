@@ -26,7 +26,7 @@ cdef enum:
 cdef enum:
     FEWEST_MARKS = 1 << 10
     MOST_MARKS = 1 << 25
-    FIRST = 16  # number of first columns that are checked first: unsorted rows usually fail here
+    FIRST = 16  # number of columns whose order is checked first; most unsorted rows fail there
 
 # Rows whose magnitudes are from 2**-PLAIN to 2**PLAIN need no scaling for p = 2.
 cdef enum:
@@ -86,7 +86,7 @@ cdef inline double two_norm(const value_t* values, Py_ssize_t nnz, double bias,
 
 cdef double bound_of_norm(const Row[value_t, index_t]& row, double bias,
                           double slack) noexcept nogil:
-    """Return an upper bound of the p-norm of the augmented row: its 2-norm, without powers."""
+    """Return an upper bound of the p-norm of the augmented row: the 2-norm, without powers."""
     cdef double bound = two_norm(row.values, row.nnz, bias, slack) * (1.0 + 1e-12)
     # For smaller norms, squares may have underflowed.
     return bound if bound > 1e-140 else INFINITY
@@ -99,7 +99,7 @@ cdef inline bint is_plain(double value) noexcept nogil:
 cdef void take_squares(RowScale* scale, double square, double bias, double slack) noexcept nogil:
     """Compute the result of `measure` for p = 2 from the sum of squares of a row.
 
-    No square may be below LEAST_SQUARE. Norm 0 means that `measure` is needed.
+    No square may be below LEAST_SQUARE. If `measure` is needed instead, the norm is set to 0.
     """
     scale.norm = 0.0
     if square <= 1.0 / LEAST_SQUARE and is_plain(bias) and is_plain(slack):
@@ -148,7 +148,7 @@ cdef inline double peak_of(const value_t* values, Py_ssize_t nnz, double peak,
 
 cdef inline double sum_of_powers(const Power* p, const value_t* values, Py_ssize_t nnz,
                                  double factor, double lift) noexcept nogil:
-    """Return the sum of the powers of the row times factor times lift."""
+    """Return the sum of ``|x|**p`` over the values x of the row times factor and lift."""
     cdef double block[BLOCK]
     cdef double even = 0.0, odd = 0.0
     cdef Py_ssize_t b, j, n
@@ -215,7 +215,7 @@ cdef const void* address(array) except? NULL:
 
 
 cdef int point(Rows[value_t, index_t]* rows, Csr to) except -1:
-    """Set the pointers to the arrays, interpreted as arrays of these types."""
+    """Point to the arrays of a `Csr`, interpreted as arrays of the types of `rows`."""
     rows.data = <const value_t*> address(to.data)
     rows.indices = <const index_t*> address(to.indices)
     rows.indptr = <const index_t*> address(to.indptr)
@@ -344,7 +344,7 @@ def first_bad_row(Csr rows, bint repeats_allowed):
     Returns
     -------
     status, row : int
-        `OK` and -1 where every row is finite, in range and, unless allowed, without repeats.
+        `OK` and -1 if all rows are finite, in range and, unless allowed, without repeated columns.
     """
     cdef Pass job
     cdef int status

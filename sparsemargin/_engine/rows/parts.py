@@ -48,7 +48,7 @@ def summed(rows):
     """Return the rows with the values of repeated columns added up.
 
     Each row is treated by itself. A row with a repeated column gets sorted columns, and its values
-    are added in float64 in their order, as the scanner of text does. Other rows are not changed;
+    are added in float64 in their order, as in the svmlight scanner. Other rows are not changed;
     if there is no repeated column, the result is `rows` itself.
     """
     merged = rows_with_repeats(rows)

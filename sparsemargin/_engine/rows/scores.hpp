@@ -3,8 +3,8 @@
 // The products of a vector are summed in a fixed order, which does not depend on the number of
 // vectors or on the SIMD width: eight products at a time (four, two and one at the end) in pairs.
 // Therefore vectors trained together have bitwise the same scores as alone. If rows and weights are
-// float, the short sums are float too. That halves the work, and loses no more than rounding the
-// weights does. A score near the limits of float is computed again in double.
+// float, these short sums are float, too. This halves the work, and loses no more accuracy than the
+// weights have lost. A score near the limits of float is computed again in double.
 #pragma once
 
 #include <cmath>
@@ -46,10 +46,11 @@ SM_INLINE Pack<W, T> as(const From &pack) {
     return __builtin_convertvector(pack, Pack<W, T>);
 }
 
-// The type for sums of a few products in pairs; additions in pairs are independent.
+// The type of the sums of up to eight products.
 template <class S, class V>
 using ShortSum = std::conditional_t<std::is_same_v<S, float> && std::is_same_v<V, float>, float,
                                     double>;
+// Sums the terms in pairs, so that additions do not wait for each other.
 template <class Sum, int N>
 SM_INLINE Sum in_pairs(const Sum *terms) {
     if constexpr (N == 1)
@@ -61,7 +62,7 @@ SM_INLINE Sum in_pairs(const Sum *terms) {
 template <int N>
 using Count = std::integral_constant<int, N>;
 
-// Calls `add` for groups of entries in the order of summation.
+// Calls `add` for each group of entries that are summed together, in order.
 template <class Add>
 SM_INLINE void in_order(int64_t n, Add add) {
     int64_t j = 0;
@@ -108,7 +109,7 @@ struct Weights {
     }
 };
 
-// Weights are prefetched this number of entries ahead, also beyond the end of the row.
+// Weights are prefetched this number of entries ahead, also those of the next row.
 constexpr int64_t ENTRIES_AHEAD = 16;
 
 template <class S, class V, class I>
@@ -151,7 +152,7 @@ SM_INLINE void score_many(double *out, const Weights<S> &weights, const Row<V, I
         if (is_lossy<S, V>(out[l])) out[l] = weights.sum_again(row, l);
 }
 
-// Computes the same sums if there are K vectors in all; the totals stay in registers.
+// Computes the same scores as `score_many`, for K vectors, with the totals in registers.
 template <int K, class S, class V, class I>
 SM_INLINE void score_few(double *out, const Weights<S> &weights, const Row<V, I> &row,
                const Row<V, I> &next) {
@@ -171,7 +172,7 @@ SM_INLINE void score_few(double *out, const Weights<S> &weights, const Row<V, I>
         if (is_lossy<S, V>(out[l])) out[l] = weights.sum_again(row, l);
 }
 
-// Compilers create several SIMD widths of functions, not of templates.
+// Functions can be compiled for several SIMD widths, templates cannot.
 #define SM_SCORES_BY(S, V, I)                                                                   \
     SM_ALL_WIDTHS static void score_by_vectors(double *out, const Weights<S> &weights,          \
                                                const Row<V, I> &row, const Row<V, I> &next) {   \
@@ -191,7 +192,7 @@ SM_SCORES_BY(double, float, int64_t)
 SM_SCORES_BY(double, double, int32_t)
 SM_SCORES_BY(double, double, int64_t)
 
-// Scores of a row by one or more vectors, with prefetching.
+// Computes the scores of a row by one or more vectors, and prefetches weights of the next row.
 template <class S, class V, class I>
 void score(double *out, const Weights<S> &weights, const Row<V, I> &row, const Row<V, I> &next) {
     score_by_vectors(out, weights, row, next);
@@ -242,17 +243,17 @@ struct Squares {
     bool any_small() const { return (small[0] | small[1] | small[2] | small[3]) < 0; }
 };
 
-// Number of entries processed together.
+// Number of entries in a block of `score_alone`.
 constexpr int64_t TOGETHER = 64;
 
 enum Finding { SOUND, BAD_VALUE, BAD_COLUMN };
 
-// The score of a row by a single vector. If requested, its columns and values are checked, and the
-// sum of its squares is computed, which is NaN if any square is below `least`.
+// Computes the score of a row by a single vector. If requested, the row is checked, and the sum of
+// its squares is computed, which is NaN if any square is below `least`.
 //
 // The work is divided into short blocks, so that the processor can load the weights of one block,
 // check the next block, and prefetch the same part of a later row in parallel. Weights that do not
-// fit into the near caches are prefetched one block ahead; columns out of range do no harm there.
+// fit into the near caches are prefetched one block ahead, where columns out of range do no harm.
 // A NaN or infinite value is detected by the score, which is then not finite either.
 template <class S, class V, class I>
 Finding score_alone(double *out, double *square, double least, const Weights<S> &weights,

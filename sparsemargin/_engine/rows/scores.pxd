@@ -26,7 +26,7 @@ cdef extern from "rows/scores.hpp" namespace "sparsemargin" nogil:
                                  const Row[V, I]& row, const Row[V, I]& later)
 
 cdef enum:
-    NEAR_CACHE = 1 << 20  # bytes
+    NEAR_CACHE = 1 << 20  # bytes of weights that fit into the near caches
 
 
 cdef inline Weights[state_t] weights_of(const state_t* numbers, Py_ssize_t stride,

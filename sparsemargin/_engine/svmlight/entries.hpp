@@ -90,7 +90,7 @@ inline Numbers numbers_of(uint64_t first, int64_t first_count, uint64_t second,
     return {eights & 0xFFFFFFFF, eights >> 32};
 }
 #else
-// One bit for each byte of a word whose highest bit is set.
+// The highest bits of the eight bytes of a word.
 inline uint64_t high_bits(uint64_t word) {
     return ((word & 0x8080808080808080) >> 7) * 0x0102040810204080 >> 56;
 }
@@ -99,7 +99,7 @@ inline Marks marks_of(const char *p) {
     uint64_t others = 0, solids = 0;
     for (int at = 0; at < 32; at += 8) {
         const uint64_t word = load_word(p + at), digit = word ^ 0x3030303030303030;
-        // The highest bit of each byte: whether it is above 9, or above ' '.
+        // The highest bit of each byte says whether the byte is above 9, or above ' '.
         const uint64_t beyond_nine = ((digit & 0x7F7F7F7F7F7F7F7F) + 0x7676767676767676) | digit;
         const uint64_t beyond_space = ((word & 0x7F7F7F7F7F7F7F7F) + 0x5F5F5F5F5F5F5F5F) | word;
         others |= high_bits(beyond_nine) << at;
@@ -147,8 +147,8 @@ struct LongValue {
     const char *stop;
 };
 
-// The value of a large mantissa, or of one followed by an exponent at `stop`. `stop` is null if the
-// value takes more than one operation or one library call.
+// The value of a large mantissa, or of one followed by an exponent at `stop`. The result has a null
+// `stop` if the value takes more than one operation or one library call.
 inline LongValue long_value(const char *start, const char *stop, uint64_t mantissa,
                             int64_t fraction) {
     int64_t power = -fraction;
@@ -176,7 +176,8 @@ struct Shape {
     int64_t count() const { return whole + fraction; }
 };
 
-// False if there are more than `most` digits before the colon, or none or too many after it.
+// Finds the shape of the entry at `p`. Returns false for more than `most` digits before the colon,
+// and for none or too many after it.
 [[gnu::always_inline]] inline bool find_shape(const char *p, uint64_t others, int64_t most,
                                                Shape &shape) {
     shape.colon = lowest_bit(others);

@@ -29,7 +29,7 @@ class LabelTable {
         return recent.word == word_of(token) && recent.size == token.size();
     }
 
-    // Finds or adds any label; the same bytes must be readable.
+    // Finds or adds any label; eight bytes from its start must be readable.
     [[gnu::noinline]] int32_t look_up(Token token) {
         if (token.size() > LONGEST_NUMBER) fail(Code::overlong, token);
         const std::string_view text(token.start, token.size());

@@ -125,14 +125,14 @@ class LineScanner {
 
     const char *skip_query_id(const char *p) {
         const Token token = token_at(p);
-        // The name of a feature may begin like this, too.
+        // With hashing, the name of a feature may begin with "qid", too.
         const int64_t least = options_.hash_bits ? 4 : 3;
         if (token.size() < least || std::memcmp(p, "qid:", least) != 0) return p;
         split(token);  // fails if there is no colon
         return token.stop;
     }
 
-    // Calls take(index, value, start) for entries until it returns false; then the result is null.
+    // Calls take(index, value, start) for each entry. Returns null once `take` returns false.
     template <class Take>
     const char *each_entry(const char *p, Take take) {
         p = skip_blanks(p);

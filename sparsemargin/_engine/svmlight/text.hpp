@@ -1,4 +1,4 @@
-// Text as characters, words of eight characters, and tokens; error codes.
+// Characters and tokens of svmlight text, and error codes.
 #pragma once
 
 #include <array>

@@ -1,2 +1,2 @@
-"""Texts made rows of counts: ``counting`` has the scanner, whose headers lower characters, cut
-texts into tokens, number what they meet, and sort it."""
+"""Conversion of texts to rows: ``counting`` counts features, which its headers find, number and
+sort; ``weighing`` renumbers columns and applies TF-IDF."""

@@ -324,7 +324,7 @@ cdef class Scanner:
         if columns is not None:
             if columns.shape[0] != len(lexicon) + 1 or columns[len(lexicon)] != -1:
                 raise ValueError(f"{columns.shape[0]} columns for {len(lexicon)} numbers")
-            self.columns = columns  # which has to live as long as this
+            self.columns = columns  # keeps the memory alive that `start` points to
             start = &columns[0]
         self.lexicon = Lexicon() if lexicon is None else lexicon
         self.stop_words = stop_words

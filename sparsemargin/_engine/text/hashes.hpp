@@ -1,5 +1,5 @@
-// Hash functions. Those of tables are seeded, so that nobody can prepare texts whose words collide.
-// MurmurHash3 gives the columns of hashed features.
+// Hash functions. Table hashes are seeded, so that nobody can prepare texts whose words collide.
+// MurmurHash3 computes the columns of hashed features.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,7 @@ constexpr uint32_t NONE = UINT32_MAX;
 constexpr uint32_t MOST_NUMBERS = INT32_MAX;
 
 // Hash table whose slots are ordered by the hash. A table of twice the size has the same order, so
-// growing writes it from one end to the other.
+// that a growing table is copied sequentially.
 class Slots {
   public:
     struct Slot {

@@ -82,7 +82,7 @@ inline int64_t sort_numbers(const Lexicon &lexicon, const uint8_t *wanted, int32
     }
     const auto place = [&](uint32_t i, uint32_t at) {
         if (wanted[i]) order[at] = static_cast<int32_t>(i);
-        position[i] = at + wanted[i];  // of the first child
+        position[i] = at + wanted[i];  // the position of the first child
     };
     uint32_t end = 0;
     for (const Ranked &word : words) {
@@ -90,7 +90,7 @@ inline int64_t sort_numbers(const Lexicon &lexicon, const uint8_t *wanted, int32
         end += n_wanted[word.number];
     }
     if (!lexicon.has_pairs()) return end;
-    // The pairs in the order of their last words.
+    // List the pairs in the order of their last words.
     std::vector<uint32_t> ends(n + 1), pairs(n);
     for (uint32_t i = 0; i < n; ++i) {
         if (!lexicon.is_string(i)) ++ends[lexicon.last(i)];

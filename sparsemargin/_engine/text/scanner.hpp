@@ -2,8 +2,8 @@
 // of a lexicon, or hashes. This code does not use Python objects.
 //
 // The order of features is that of scikit-learn: first all words of a text, then all pairs of
-// neighbours, and so on. The same holds for characters, with one word after the other if n-grams
-// end at the bounds of words.
+// neighbours, and so on. The same holds for n-grams of characters. N-grams within words are listed
+// word by word.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct Settings {
     int64_t least, most;  // smallest and largest length of n-grams
     uint32_t n_hashed;    // if above 0, columns are hashes modulo this number
     bool signs;           // counts have the signs of their hashes
-    bool once;            // each feature counts 1 at most in a text
+    bool once;            // each feature counts at most 1 in a text
     bool in_order;        // rows are in the order of the text; see `scan_families`
 };
 
@@ -68,8 +68,8 @@ class Scanner {
     }
 
     // Adds rows of two scanners, this one for n-grams within words, the other for words. Both have
-    // `in_order`. Rows of this scanner count words separated by whitespace. The n-grams of each
-    // such word, and the words of the other scanner in it, are looked up when it is first met.
+    // `in_order`. Rows of this scanner count words separated by whitespace. The n-grams of such a
+    // word, and the words that the other scanner finds in it, are looked up when it first occurs.
     void scan_families(const Document *texts, int64_t n, Rows &rows, Scanner &words,
                        Rows &word_rows) {
         for (int64_t i = 0; i < n; ++i) {
@@ -108,7 +108,7 @@ class Scanner {
         return static_cast<uint32_t>(columns_[number]);
     }
 
-    // Returns the hashed feature. It has no branch on the sign, which would often be mispredicted.
+    // Returns the hashed feature, without a branch on the sign, which would often be mispredicted.
     Feature hashed(const char *p, uint32_t size) const {
         const uint32_t hash = murmur(p, size), sign = 0u - (hash >> 31);
         const uint32_t positive = (hash ^ sign) - sign;

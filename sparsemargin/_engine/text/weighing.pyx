@@ -125,7 +125,8 @@ def weigh(families, logs, norm, int32_t[::1] columns_out, real_t[::1] values, in
     norm : {"l1", "l2", None}
         Norm by which each family's part of a row is divided.
     columns_out, values, ends : arrays
-        Arrays for the results. Their sizes are the number of entries, and that of rows for `ends`.
+        Arrays for the results. `ends` has the number of rows as its size, the other two the number
+        of entries.
 
     Returns
     -------
