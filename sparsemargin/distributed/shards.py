@@ -333,7 +333,7 @@ class FileShard:
         # The file may differ on another machine, or may have been changed.
         if cache.checksum != schema.checksums[self.name]:
             raise ValueError(
-                f"{first_three(self.paths)}: these {cache.n_rows:,} rows are not those that learning "
+                f"{first_three(self.paths)}: these {cache.n_rows:,} rows are not those that training "
                 "began with. Every worker must find the same file, and it may not change."
             )
         table = LabelTable(cache.label_texts, cache.label_numbers)

@@ -571,7 +571,7 @@ def test_file_that_changes_between_epochs_raises_an_error(tmp_path):
         if done.epoch == 1:
             write(tmp_path / "1.svm", X[:10], y[:10])
 
-    with pytest.raises(ValueError, match=r"1\.svm: these 10 rows are not those that learning"):
+    with pytest.raises(ValueError, match=r"1\.svm: these 10 rows are not those that training"):
         fit_distributed(paths, algo="alma", on_round=change)
 
 

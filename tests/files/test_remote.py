@@ -102,7 +102,7 @@ def test_changed_remote_file_is_reported_and_cached_again(text, server, tmp_path
     def change(done):
         server.files["/a.svm"] = data.replace(b"\n0 ", b"\n1 ")
 
-    with pytest.raises(ValueError, match="not those that learning began with"):
+    with pytest.raises(ValueError, match="not those that training began with"):
         fit_distributed([f"{url}/a.svm"], on_round=change, **HOW)
     server.files["/a.svm"] = data
     (source,) = open_sources(f"{url}/a.svm")
