@@ -333,8 +333,8 @@ class FileShard:
         # The file may differ on another machine, or may have been changed.
         if cache.checksum != schema.checksums[self.name]:
             raise ValueError(
-                f"{first_three(self.paths)}: these {cache.n_rows:,} rows are not those that training "
-                "began with. Every worker must find the same file, and it may not change."
+                f"{first_three(self.paths)}: these {cache.n_rows:,} rows are not those that "
+                "training began with. Every worker must find the same file, and it may not change."
             )
         table = LabelTable(cache.label_texts, cache.label_numbers)
         # The encoder is copied, because it caches the labels of a single table.
