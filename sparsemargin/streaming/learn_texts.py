@@ -61,7 +61,8 @@ def learn_documents(
         raise SettingsError(f"format must be one of {', '.join(FORMS)}, got {how.form!r}.")
     if options.init_model is not None:
         options = replace(with_init_model(options), adds_classes=True)
-    options = replace(options, classes=_as_texts(options.classes))
+    if options.classes is not None:
+        options = replace(options, classes=_as_texts(options.classes))
     how = replace(how, multilabel=options.multilabel or options.positive is not None)
     # Vectorizing takes much longer than training, so no core is set aside for the training thread.
     n_threads = threads_for(options.n_jobs)

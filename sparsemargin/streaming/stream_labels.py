@@ -123,32 +123,32 @@ class StreamLabels:
 
     def find(self, learner: Learner) -> None:
         """Find the classes in the first rows, unless they are known, and name the learner's
-        `class_weight` by them."""
-        if not self.are_known:
-            self._find_in_first_rows(learner)
-        if isinstance(learner.class_weight, dict):
-            learner.class_weight = weights_by_class(learner.class_weight, self.classes)
+        `class_weight` by them.
 
-    def _find_in_first_rows(self, learner: Learner) -> None:
-        """Find the classes in the first rows.
-
-        All classes in the learner's `class_weight` must occur. Otherwise raise NewClassError if
+        All classes in `class_weight` must occur in the first rows. Otherwise raise NewClassError if
         the source can be read again, or ValueError if not.
         """
         table, many = self.passes.table, self.source.reading.multilabel
         weighted = learner.class_weight
         named = weighted if isinstance(weighted, dict) else {}
-        if len(table.texts) < (1 if many else 2) or any(table.find(label) < 0 for label in named):
-            if self.passes.labels_may_come:
-                raise NewClassError
-            if not self.source.rereadable:
-                known = first_labels(table.texts)
-                found = f"the labels {known} only" if known else "no labels"
-                raise ValueError(
-                    f"The first rows of {self.source.names} have {found}, and it can't be read "
-                    "twice. Pass all labels as classes=[...]."
-                )
-        self.encoder = encoder_of(table.values(), self.source.names, many)
+        if not self.are_known:
+            if len(table.texts) < 2 - many or any(table.find(label) < 0 for label in named):
+                self._refuse_first_rows()
+            self.encoder = encoder_of(table.values(), self.source.names, many)
+        if named:
+            learner.class_weight = weights_by_class(named, self.classes)
+
+    def _refuse_first_rows(self) -> None:
+        """Raise an error for first rows without all classes, unless the source was read whole."""
+        if self.passes.labels_may_come:
+            raise NewClassError
+        if not self.source.rereadable:
+            known = first_labels(self.passes.table.texts)
+            found = f"the labels {known} only" if known else "no labels"
+            raise ValueError(
+                f"The first rows of {self.source.names} have {found}, and it can't be read "
+                "twice. Pass all labels as classes=[...]."
+            )
 
     def count_rows(self) -> np.ndarray | None:
         """Count the rows of each class, as `rows_by_class` does, in a separate pass that also finds
