@@ -116,9 +116,12 @@ def _learn(
     warn_of_many_classes(int(np.count_nonzero(counts)), n_cells, corpus.names)
     if options.init_model is None:
         chosen = with_cell_defaults(options, n_cells, has_max_iter=has_max_iter)
-    if is_chosen := chosen.params is not options.params:
+    is_balanced = is_new and chosen.params.get("class_weight") == "balanced"
+    if is_balanced:
+        # The weights are passed, so that the cells need not be read to count them.
         weights = (n_cells / (len(counts) * counts)).tolist()
-        chosen.params["class_weight"] = dict(zip(classes.tolist(), weights, strict=True))
+        by_class = dict(zip(classes.tolist(), weights, strict=True))
+        chosen = replace(chosen, params={**chosen.params, "class_weight": by_class})
     X, some = corpus.survey()
     origin: Any = some.origin
     groups = None if batches is None else batches[origin.numbers]
@@ -128,7 +131,7 @@ def _learn(
             "others are rare. Leave batch out."
         )
     learner = learn_rows(corpus, chosen)
-    if is_chosen:
+    if is_balanced:
         learner.class_weight = "balanced"  # the same weights, for a later fit
     kept = learner.fitted.progress
     if kept is not None and (kept.spoiled or groups is not None or some.n_rows == n_cells):
