@@ -64,10 +64,12 @@ WAYS = {
 def test_parameters_are_those_of_the_classifier(way, algo, tmp_path):
     plain = {"random_state": 0, "max_iter": 2}
     known = WAYS[way](tmp_path, algo, dict(plain)).get_params().keys()
-    if algo is None:
-        # With the default, only the parameters that all of its candidates have may be passed.
-        known = known & fit_csr(X, Y, "arow").get_params().keys()
+    arow = fit_csr(X, Y, "arow").get_params()
     for name in known & VALUES.keys():
         for value in VALUES[name]:
+            # The default may not have a parameter that one of its candidates lacks, and a value
+            # that AROW has anyway leaves the choice to the other candidates.
+            if algo is None and (name not in arow or value == arow[name]):
+                continue
             model = WAYS[way](tmp_path, algo, {**plain, name: value})
             assert model.get_params()[name] == value, (name, value)
