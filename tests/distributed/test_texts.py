@@ -146,6 +146,8 @@ def test_texts_in_memory_with_and_without_a_vectorizer():
     assert_same(narrow.classifier_, fit_distributed(rows, random_state=0))
     with pytest.raises(ValueError, match="has to read all texts first"):
         fit_distributed(pairs, features=TfidfVectorizer())
+    with pytest.raises(ValueError, match="features must be 'auto' or a vectorizer, got 1024"):
+        fit_distributed(pairs, features=1024)
 
 
 def test_dask_collections_are_split_at_their_partitions(tmp_path):
