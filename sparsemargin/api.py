@@ -96,7 +96,7 @@ def fit_svmlight(
     `algo` is given, the model is bit-identical to that of ``fit_csr(*load_svmlight(path), algo,
     max_iter=1, shuffle=False, ...)``. The models agree only up to rounding error for the Higher-
     and Second-order Perceptrons, and for so many epochs that `fit_csr` uses a matrix of dot
-    products.
+    products. ``"cramma"`` then needs `radius`.
 
     Rows that are sorted by their labels are shuffled, because the last rows would otherwise have
     too much influence. Rows count as sorted if, in the first epoch, the label changes less than

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from sparsemargin.files.sources import Source
+from sparsemargin.models.inputs.label_values import is_missing
 from sparsemargin.readers.text_forms import DocumentForm, fill_missing
 from sparsemargin.readers.texts import DocumentCorpus
 
@@ -50,6 +51,12 @@ class Texts:
     def present(self, texts: list[Any], y: Any) -> tuple[list[str], Any]:
         """Texts and labels in memory, with missing texts treated as in files."""
         if self.how.missing == "error":
+            for i, text in enumerate(() if set(map(type, texts)) <= {str} else texts):
+                if is_missing(text):
+                    raise ValueError(
+                        f"Text {i}, counted from 0, is missing. Pass missing='empty' for an empty "
+                        "text, or missing='drop' to leave such rows out."
+                    )
             return texts, y
         (texts,), kept = fill_missing([texts], self.how.missing)
         if kept is None:

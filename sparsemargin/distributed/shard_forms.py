@@ -68,6 +68,8 @@ def row_maker_of(
         check_choice("features", features, ("auto",))
         if not is_text and how.form is None:
             return None
+    elif not hasattr(features, "transform"):
+        raise ValueError(f"features must be 'auto' or a vectorizer, got {features!r}.")
     vectorizer = vectorizer_for([]) if isinstance(features, str) else deepcopy(features)
     try:
         vectorizer.transform(["one text"])

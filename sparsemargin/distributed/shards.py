@@ -78,6 +78,8 @@ class MatrixShard:
 
         texts: Sequence[str] = ()
         if isinstance(row_maker, Texts):
+            if getattr(X, "ndim", 1) != 1:
+                raise ValueError("X is a matrix, and features are for texts. Leave features out.")
             if not isinstance(y, np.ndarray):
                 y = y.to_numpy() if hasattr(y, "to_numpy") else list(y)
             X, y = row_maker.present(list(X), y)
@@ -86,6 +88,11 @@ class MatrixShard:
             X = csr_matrix((0, 0))  # a shard without rows, which is left out later
         elif row_maker is not None:
             X = row_maker.rows(X)
+        elif isinstance(X, list) and isinstance(X[0], str):  # a Delayed does not show its type
+            raise ValueError(
+                "X is a list of texts. Pass features=HashingVectorizer(n_features=2**20), or a "
+                "fitted vectorizer, by which they become rows."
+            )
         y = check_sparse(y, "y")
         if hasattr(X, "tocsr") and not issparse(X):
             X = X.tocsr()

@@ -159,11 +159,12 @@ class Classifier(ClassifierMixin, BaseEstimator, CoefficientMixin, ProbabilityMi
 
         Any split of the same rows into batches gives the same model bit for bit. It equals that of
         one epoch of `fit` with ``shuffle=False``, if `intercept_scaling` is a number or the first
-        batch has the 100 rows that ``intercept_scaling="auto"`` measures. With `soft_margin`, every
-        row of every call gets a new coordinate. `max_iter`, `max_corrections`, `tol`,
-        `early_stopping` and `shuffle` do not apply. Parameters that are changed after the first
-        call take effect in the next `fit`. Ctrl-C raises KeyboardInterrupt; the model has then been
-        trained on the first of the rows, or on none in the first call.
+        batch has the 100 rows that ``intercept_scaling="auto"`` measures. Exceptions: the prior of
+        `AROWClassifier` counts the rows of the first call, and `CRAMMAClassifier` needs `radius` to
+        equal `fit`. With `soft_margin`, every row of every call gets a new coordinate. `max_iter`,
+        `max_corrections`, `tol`, `early_stopping` and `shuffle` do not apply. Parameters that are
+        changed after the first call take effect in the next `fit`. Ctrl-C raises KeyboardInterrupt;
+        the model has then been trained on the first of the rows, or on none in the first call.
 
         Parameters
         ----------

@@ -43,7 +43,11 @@ def docstring_for(classifier: type, model: type[Learner]) -> str:
     return doc.replace("{attributes}", _attributes(classifier, model))
 
 
-_OF_KERNELS = {"support_", "dual_coef_", "n_support_", "n_passed_over_"}
+# Attributes that exist only for classifiers with these parameters.
+_NEEDED = {
+    **dict.fromkeys(("gamma_", "support_", "dual_coef_", "n_support_", "n_passed_over_"), "kernel"),
+    "relative_deviation_": "soft_margin",
+}
 
 
 def _attributes(classifier: type, model: type[Learner]) -> str:
@@ -53,7 +57,7 @@ def _attributes(classifier: type, model: type[Learner]) -> str:
         "n_iter_": "n_iter_ : float\n    Number of epochs in the last training call.",
         "n_features_in_": "n_features_in_ : int",
     }
-    without = set() if "kernel" in declarations(model) else _OF_KERNELS
+    without = {name for name, needed in _NEEDED.items() if needed not in declarations(model)}
     for kind in (*classifier.__mro__, *reversed(model.__mro__)):
         for name, each in vars(kind).items():
             shown = re.fullmatch(r"[a-z]\w*_", name) and name not in without

@@ -65,9 +65,9 @@ class ProbabilityMixin(Learner):
         ValueError
             If X is invalid. The message names the place and a remedy.
         AttributeError
-            If outputs are not kept with these parameters, or the model was trained more than once
-            on the same rows, by `warm_start` or repeated calls of `partial_fit`. ``hasattr`` is
-            then False. The message names a remedy.
+            If outputs are not kept with these parameters, or `fit` resumed under `warm_start`, or
+            the model was trained more than once on the same rows, by calls of `partial_fit`.
+            ``hasattr`` is then False. The message names a remedy.
 
         References
         ----------

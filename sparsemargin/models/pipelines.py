@@ -72,14 +72,14 @@ def names_at(columns: Any, names: Any) -> list[str]:
     return [str(j) if names is None else str(names[j]) for j in columns.tolist()]
 
 
-def check_names(names: Any, n_features: int) -> Any:
+def check_names(names: Any, n_features: int, argument: str = "feature_names") -> Any:
     """Return feature names, after checking their number; None if there are none. `names` may be a
-    fitted vectorizer."""
+    fitted vectorizer. Errors name the argument."""
     if hasattr(names, "get_feature_names_out"):
         names = names.get_feature_names_out()
     if names is not None and len(names) != n_features:
         raise ValueError(
-            f"feature_names has {len(names)} names, but there are {n_features} features. Pass one "
-            "for each column of X."
+            f"{argument} has {len(names)} names, but there are {n_features} features. Pass one for "
+            "each column of X."
         )
     return names

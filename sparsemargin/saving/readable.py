@@ -86,7 +86,8 @@ def _lines(model: Any, names: Any) -> Iterator[str]:
     except AttributeError as error:
         raise ValueError(str(error)) from None
     if not has_pool:
-        return _written(model, weights, intercepts, check_names(known, model.n_features_in_))
+        known = check_names(known, model.n_features_in_, "names")
+        return _written(model, weights, intercepts, known)
     if names is not None:
         raise ValueError(
             "A model with a kernel has coefficients of rows, which have no names. Pass names=None."

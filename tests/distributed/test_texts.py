@@ -146,6 +146,14 @@ def test_texts_in_memory_with_and_without_a_vectorizer():
     assert_same(narrow.classifier_, fit_distributed(rows, random_state=0))
     with pytest.raises(ValueError, match="has to read all texts first"):
         fit_distributed(pairs, features=TfidfVectorizer())
+    with pytest.raises(ValueError, match="features must be 'auto' or a vectorizer, got 1024"):
+        fit_distributed(pairs, features=1024)
+    with pytest.raises(ValueError, match=r"Shard 0 of 3.*X is a matrix.* Leave features out"):
+        fit_distributed(rows, features=fitted)
+    pairs[1] = [*pairs[1][0][:2], None, *pairs[1][0][3:]], pairs[1][1]
+    with pytest.raises(ValueError, match=r"Shard 1 of 3.*Text 2, .* is missing.*missing='empty'"):
+        fit_distributed(pairs, features=fitted)
+    assert fit_distributed(pairs, features=fitted, missing="empty").missing == "empty"
 
 
 def test_dask_collections_are_split_at_their_partitions(tmp_path):
@@ -173,6 +181,11 @@ def test_dask_collections_are_split_at_their_partitions(tmp_path):
         fit_distributed(some[0], **how)
     with pytest.raises(ValueError, match="in 3 partitions, their labels in 2"):
         fit_distributed(some[0], bag.from_sequence(labels.tolist(), npartitions=2), **how)
+    delayed = pytest.importorskip("dask").delayed
+    lazy = [tuple(delayed(lambda pair: pair, nout=2)(pair)) for pair in pairs]
+    with pytest.raises(ValueError, match=r"X is a list of texts\. Pass features="):
+        fit_distributed(lazy, random_state=0)
+    assert_same(fit_distributed(lazy, **how).classifier_, expected)
 
 
 def test_folders_of_parquet_files_are_texts(tmp_path):

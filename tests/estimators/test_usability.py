@@ -45,6 +45,12 @@ def test_dir_lists_public_names_only():
         assert getattr(sparsemargin, name).__doc__
 
 
+def test_attributes_that_no_model_of_a_class_has_are_not_listed():
+    for absent in "gamma_", "support_", "dual_coef_", "relative_deviation_":
+        assert absent not in AROWClassifier.__doc__
+        assert absent in ALMAClassifier.__doc__
+
+
 @pytest.mark.parametrize(("algo", "settings", "told"), [
     ("almma", {}, r"algo='almma'\. Did you mean 'alma'\?"),
     (["alma"], {}, r"algo=\['alma'\]"),

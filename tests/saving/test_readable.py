@@ -111,7 +111,7 @@ def test_models_without_readable_weights_are_rejected(tmp_path):
     path, model = tmp_path / "weights.txt", fit(ALMAClassifier(), X2, Y2)
     votes = ALMAClassifier(hypothesis="vote")
     for asked, names, message in (
-        (model, NAMES[1:], "feature_names has 24 names, but there are 25 features"),
+        (model, NAMES[1:], "^names has 24 names, but there are 25 features"),
         (votes, None, "not fitted"),
         (fit(copy.copy(votes), X2, Y2), None, "hypothesis='vote' has no single weight vector"),
     ):

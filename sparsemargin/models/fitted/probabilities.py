@@ -21,8 +21,8 @@ COUNTED = (
     "call fit on rows in memory."
 )
 LEARNED_AGAIN = (
-    "{} has no probabilities: it was trained on some rows more than once, under warm_start, by "
-    "partial_fit or init_model with the same rows again, or in interrupted epochs over a file. "
+    "{} has no probabilities: it was trained on some rows more than once (by partial_fit or "
+    "init_model with the same rows again, or in interrupted epochs over a file) or by warm_start. "
     "Probabilities are fitted to outputs for rows before the model was trained on "
     "them, and those of the model have another scale now. Train on every row once, or call fit "
     "without warm_start on rows in memory. To fit probabilities of this model to other rows, use "
