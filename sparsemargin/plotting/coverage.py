@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 from sparsemargin.estimators.rejector import Rejector
 from sparsemargin.models.fitted.outputs import confidence_of
 from sparsemargin.models.pipelines import labels_for
-from sparsemargin.plotting.display import Display, by_name, estimators_by_name
+from sparsemargin.plotting.display import Display, by_name, estimators_by_name, label_for
 from sparsemargin.plotting.style import line_style
 
 # Least number of accepted rows at which a curve begins. The error of fewer rows is mostly chance.
@@ -71,7 +71,7 @@ class CoverageDisplay(Display):
         self.points_: list[Line2D] = []
         for name, (coverage, error, chosen) in self.curves.items():
             style = line_style(axes, len(coverage), kwargs)
-            self.lines_ += axes.plot(coverage, error, label=name, **style)
+            self.lines_ += axes.plot(coverage, error, label=label_for(name), **style)
             if chosen is not None:
                 look = {"marker": style["marker"], "markersize": 11, "color": style["color"]}
                 self.points_ += axes.plot(*([each] for each in chosen), linestyle="", **look)
