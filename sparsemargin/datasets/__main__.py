@@ -1,6 +1,7 @@
 """``python -m sparsemargin.datasets download NAME ...`` fetches the files that loaders read."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
@@ -56,8 +57,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("names", nargs="+", choices=list(data_sets()), help="data sets")
     parser.add_argument(
         "--to",
-        type=lambda folder: Path(folder).expanduser(),
+        type=lambda folder: Path(os.path.expanduser(folder)),
         default=cache_folder(),
+        required=cache_folder() is None,
         metavar="DIR",
         help="folder for the files (default: %(default)s, where the loaders look); they look in "
         f"another one when {DATA_VARIABLE} or data_home names it",
