@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
+from urllib.error import URLError
 
 import sklearn.datasets
 
@@ -87,7 +88,9 @@ def _download(dataset: DataSet, folder: Path) -> None:
             if file.sources:
                 parts = [str(_own_part(source, folder) or source) for source in file.sources]
                 origin = f"made of {' and '.join(parts)}"
-                reason += f". Right copies of these, put into {folder}, would do"
+                # Not if the folder is a file, say, or can't be written.
+                if isinstance(error, ValueError | URLError) or error.filename is None:
+                    reason += f". Right copies of these, put into {folder}, would do"
             raise DownloadError(f"{file.name} not {origin}: {reason}") from error
         print(f"  {file.name}  {file.bytes:,} bytes  {result}")
 
