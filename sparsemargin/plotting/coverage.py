@@ -8,9 +8,11 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from sparsemargin.estimators.rejector import Rejector
+from sparsemargin.estimators.validation import check_labels
+from sparsemargin.models.fitted.new_classes import joined_classes
 from sparsemargin.models.fitted.outputs import confidence_of
 from sparsemargin.models.pipelines import labels_for
 from sparsemargin.plotting.display import Display, by_name, estimators_by_name, label_for
@@ -108,7 +110,8 @@ class CoverageDisplay(Display):
             unfitted = f"The estimator {name!r} is not fitted. Call fit before plotting."
             check_is_fitted(model, msg=unfitted)
             confidence, predicted = _answers(model, X)
-            labels = column_or_1d(labels_for(model, X, y))
+            labels = check_labels(labels_for(model, X, y))
+            joined_classes(check_labels(predicted), labels)  # refuses labels of another type
             check_consistent_length(predicted, labels)
             threshold = model.threshold_ if isinstance(model, Rejector) else None
             curves[name] = _curve(confidence, predicted != labels, threshold)
