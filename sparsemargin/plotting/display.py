@@ -82,9 +82,7 @@ class Display:
         self.figure_ = panels[0].figure.figure  # type: ignore[assignment]
         return panels
 
-    def _add_legend(
-        self, ax: Axes, *, title: str | None = None, with_math: bool = True
-    ) -> None:  # fmt: skip
+    def _add_legend(self, ax: Axes, *, title: str | None = None, with_math: bool = True) -> None:
         """Add a legend: inside the axes if names are few and short, else next to them. A new figure
         is enlarged for the legend. `with_math`: names may have formulas between dollar signs."""
         handles, labels = ax.get_legend_handles_labels()

@@ -211,9 +211,7 @@ class CertificateDisplay(Display):
         if self.classes is not None:
             known = self.classes.tolist()
             places = [known.index(label) for label in chosen("classes", classes, known)]
-            names: list[tuple[str, str | None]] = [
-                (label_for(str(known[k])), None) for k in places
-            ]
+            names: list[tuple[str, str | None]] = [(label_for(str(known[k])), None) for k in places]
             return names, self.margins.T[places], self.upper_bounds.T[places]
         if classes is not None:
             raise ValueError("classes: one vector serves all classes here. Leave classes out.")

@@ -82,5 +82,5 @@ def test_names_in_a_series_are_taken_in_their_order(tmp_path):
 ])  # fmt: skip
 def test_names_without_an_order_are_refused(names):
     model = LinearSVC().fit(np.eye(2), [0, 1])
-    with pytest.raises(ValueError, match=r"feature_names is a .*\. Pass a list of names in the ord"):
+    with pytest.raises(ValueError, match=r"feature_names is a .*\. Pass a list of names"):
         top_features(model, feature_names=names)

@@ -327,7 +327,7 @@ certificate = drawn.CertificateDisplay([1], [0.1], [0.2])
     (partial(drawn.CoverageDisplay, {}), "curves must be a dict with entries"),
     (partial(drawn.CoverageDisplay, {"a": ([0.5, 1], [0.1])}), "one error for each coverage"),
     (partial(drawn.CoverageDisplay.from_estimator, LAST, *ROWS[:1], [[0, 1]] * 2), "1d array"),
-    (partial(drawn.CoverageDisplay.from_estimator, LAST, ROWS[0], ["a", "b"]), "Convert the labels"),
+    (partial(drawn.CoverageDisplay.from_estimator, LAST, ROWS[0], ["a", "b"]), "Convert the label"),
     (partial(drawn.CoverageDisplay.from_estimator, LAST, ROWS[0], [None, 1]), r"y\[0\]"),
     (partial(drawn.CoverageDisplay.from_estimator, Rejector(LAST), *ROWS), "not fitted. Call fit"),
     (partial(drawn.CertificateDisplay, [], [], []), "passes is empty"),
