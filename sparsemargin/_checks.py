@@ -60,6 +60,23 @@ def did_you_mean(word: object, known: Iterable[str]) -> str:
     return f" Did you mean {near[0]!r}?" if near else ""
 
 
+def check_no_anndata_or_mask(X: Any) -> None:
+    """Raise a ValueError with a remedy if X is an AnnData or has masked values."""
+    # The type is checked, because a table may have columns with these names.
+    if hasattr(type(X), "obs") and hasattr(type(X), "X"):
+        raise ValueError(
+            f"X is an {type(X).__name__}, which holds more than a matrix. Pass adata.X, or one of "
+            "adata.layers, and the labels as y=adata.obs[name]."
+        )
+    if isinstance(X, np.ma.MaskedArray):
+        for place in np.argwhere(np.ma.getmaskarray(X))[:1].tolist():
+            raise ValueError(
+                f"X{place} is masked: this value is missing. Leave masked rows out of X and y: "
+                "keep = ~numpy.ma.getmaskarray(X).any(axis=1), then X[keep] and "
+                "numpy.asarray(y)[keep]. Or impute the values."
+            )
+
+
 def check_texts(name: str, texts: Any) -> None:
     """Raise an error that names the argument if `texts` is not a sequence of texts.
 

@@ -1,10 +1,12 @@
 """``python -m sparsemargin.datasets download NAME ...`` fetches the files that loaders read."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
+from urllib.error import URLError
 
 import sklearn.datasets
 
@@ -56,8 +58,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("names", nargs="+", choices=list(data_sets()), help="data sets")
     parser.add_argument(
         "--to",
-        type=lambda folder: Path(folder).expanduser(),
+        type=lambda folder: Path(os.path.expanduser(folder)),
         default=cache_folder(),
+        required=cache_folder() is None,
         metavar="DIR",
         help="folder for the files (default: %(default)s, where the loaders look); they look in "
         f"another one when {DATA_VARIABLE} or data_home names it",
@@ -85,7 +88,9 @@ def _download(dataset: DataSet, folder: Path) -> None:
             if file.sources:
                 parts = [str(_own_part(source, folder) or source) for source in file.sources]
                 origin = f"made of {' and '.join(parts)}"
-                reason += f". Right copies of these, put into {folder}, would do"
+                # Not if the folder is a file, say, or can't be written.
+                if isinstance(error, ValueError | URLError) or error.filename is None:
+                    reason += f". Right copies of these, put into {folder}, would do"
             raise DownloadError(f"{file.name} not {origin}: {reason}") from error
         print(f"  {file.name}  {file.bytes:,} bytes  {result}")
 

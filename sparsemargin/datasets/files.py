@@ -157,12 +157,14 @@ def read_unpacked(path: Path) -> bytes:
         raise WrongCopy(f"it cannot be unpacked ({error})") from error
 
 
-def cache_folder() -> Path:
-    """The folder for downloads, within the user's cache folder."""
+def cache_folder() -> Path | None:
+    """The folder for downloads, within the user's cache folder; None if there is no home folder, as
+    for users of containers that have a number only."""
     base = os.environ.get("XDG_CACHE_HOME", "").strip()
     if not os.path.isabs(base):
         base = "~/Library/Caches" if sys.platform == "darwin" else "~/.cache"
-    return Path(base).expanduser() / "sparsemargin"
+    base = os.path.expanduser(base)
+    return Path(base, "sparsemargin") if os.path.isabs(base) else None
 
 
 def find_file(names: Iterable[str], folders: Iterable[Path | None]) -> Path | None:
@@ -177,11 +179,11 @@ def folders_of(data_home: DataHome) -> dict[str, Path | None]:
     if data_home is not None:
         is_path = isinstance(data_home, str | os.PathLike)
         # A mistyped folder must not silently lead to other copies.
-        if not is_path or not Path(data_home).expanduser().is_dir():
+        if not is_path or not os.path.isdir(os.path.expanduser(data_home)):
             raise ValueError(f"data_home must be None or an existing folder, got {data_home!r}")
-        folders["data_home"] = Path(data_home).expanduser()
+        folders["data_home"] = Path(os.path.expanduser(data_home))
     named = os.environ.get(DATA_VARIABLE)
-    folders[DATA_VARIABLE] = Path(named).expanduser() if named else None
+    folders[DATA_VARIABLE] = Path(os.path.expanduser(named)) if named else None
     folders["cache"] = cache_folder()
     return folders
 

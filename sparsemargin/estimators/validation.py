@@ -19,6 +19,7 @@ from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from sparsemargin._checks import check_no_anndata_or_mask
 from sparsemargin._engine.rows.csr import INDEX_TYPES, VALUE_TYPES
 from sparsemargin.models.fitted.state import Fitted
 from sparsemargin.models.inputs.label_values import label_array, unwrapped
@@ -170,19 +171,7 @@ def refuse_other_data(X: Any) -> None:
     scikit-learn would only say that texts are not numbers. numpy would take minutes to convert an
     AnnData.
     """
-    # The type is checked, because a table may have columns with these names.
-    if hasattr(type(X), "obs") and hasattr(type(X), "X"):
-        raise ValueError(
-            f"X is an {type(X).__name__}, which holds more than a matrix. Pass adata.X, or one of "
-            "adata.layers, and the labels as y=adata.obs[name]."
-        )
-    if isinstance(X, np.ma.MaskedArray):
-        for place in np.argwhere(np.ma.getmaskarray(X))[:1].tolist():
-            raise ValueError(
-                f"X{place} is masked: this value is missing. Leave masked rows out of X and y: "
-                "keep = ~numpy.ma.getmaskarray(X).any(axis=1), then X[keep] and "
-                "numpy.asarray(y)[keep]. Or impute the values."
-            )
+    check_no_anndata_or_mask(X)
     texts = [X] if isinstance(X, str | bytes) else X
     if issparse(X):
         return

@@ -413,6 +413,14 @@ def downloaded(remote: RemoteFile | str) -> BinaryIO:
 
 
 def cache_folder() -> Path:
-    """Return the folder on this machine in which row caches of remote files are kept."""
-    base = os.environ.get("XDG_CACHE_HOME", "").strip() or "~/.cache"
-    return Path(base).expanduser() / "sparsemargin" / "rows"
+    """Return the folder on this machine in which row caches of remote files are kept.
+
+    A FileNotFoundError is raised if the user has no home folder.
+    """
+    base = os.path.expanduser(os.environ.get("XDG_CACHE_HOME", "").strip() or "~/.cache")
+    if base.startswith("~"):
+        raise FileNotFoundError(
+            "There is no home folder for row caches of remote files. Set XDG_CACHE_HOME, or give "
+            "the cache a path."
+        )
+    return Path(base, "sparsemargin", "rows")

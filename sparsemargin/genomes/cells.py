@@ -19,6 +19,7 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
+from sparsemargin._checks import check_no_anndata_or_mask
 from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.rows import csr
 from sparsemargin._engine.rows.csr import Csr
@@ -60,6 +61,7 @@ _NEARLY_ALL = 0.9
 
 def counts_of(X: Any) -> Csr:
     """Return the rows of a matrix, which need not be in canonical format."""
+    check_no_anndata_or_mask(X)
     types = [np.float32, np.float64]
     X = csr_matrix(check_array(X, accept_sparse="csr", dtype=types, ensure_all_finite=False))
     if csr.bad_pointer(X.indptr, X.nnz) >= 0:

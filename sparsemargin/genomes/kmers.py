@@ -19,6 +19,8 @@ from sparsemargin._engine.messages import warn_user
 # draft genomes have a smaller fraction.
 _MOST_LEFT_OUT = 0.5
 
+_SEQUENCES = (str, bytes, bytearray, memoryview)
+
 # Largest default number of columns. For k > 10, k-mers are hashed to this number of columns.
 _MOST = 4**10
 
@@ -84,6 +86,11 @@ class KmerVectorizer(TransformerMixin, BaseEstimator):
         Returns
         -------
         csr_matrix of float32, shape (n_sequences, n_columns)
+
+        Raises
+        ------
+        TypeError
+            If an item of X is not a sequence.
         """
         self._validate_params()
         if isinstance(X, str | bytes):
@@ -95,7 +102,12 @@ class KmerVectorizer(TransformerMixin, BaseEstimator):
 
         def as_bytes() -> Iterator[bytes]:
             nonlocal n_kmers
-            for each in X:
+            for i, each in enumerate(X):
+                if not isinstance(each, _SEQUENCES):
+                    raise TypeError(
+                        f"X[{i}] is {each!r:.60}, and not a sequence (str or bytes). Leave missing "
+                        "ones out. Of pairs, as read_sequences yields them, pass the second items."
+                    )
                 # Letters outside ASCII are replaced by "?", which is not a base.
                 raw = each.encode("ascii", "replace") if isinstance(each, str) else each
                 n_kmers += max(0, len(raw) - self.k + 1)

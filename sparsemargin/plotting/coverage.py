@@ -8,12 +8,14 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from sparsemargin.estimators.rejector import Rejector
+from sparsemargin.estimators.validation import check_labels
+from sparsemargin.models.fitted.new_classes import joined_classes
 from sparsemargin.models.fitted.outputs import confidence_of
 from sparsemargin.models.pipelines import labels_for
-from sparsemargin.plotting.display import Display, by_name, estimators_by_name
+from sparsemargin.plotting.display import Display, by_name, estimators_by_name, label_for
 from sparsemargin.plotting.style import line_style
 
 # Least number of accepted rows at which a curve begins. The error of fewer rows is mostly chance.
@@ -72,7 +74,7 @@ class CoverageDisplay(Display):
         self.points_: list[Line2D] = []
         for name, (coverage, error, chosen) in self.curves.items():
             style = line_style(axes, len(coverage), kwargs)
-            self.lines_ += axes.plot(coverage, error, label=name, **style)
+            self.lines_ += axes.plot(coverage, error, label=label_for(name), **style)
             if chosen is not None:
                 look = {"marker": style["marker"], "markersize": 11, "color": style["color"]}
                 self.points_ += axes.plot(*([each] for each in chosen), linestyle="", **look)
@@ -109,7 +111,8 @@ class CoverageDisplay(Display):
             unfitted = f"The estimator {name!r} is not fitted. Call fit before plotting."
             check_is_fitted(model, msg=unfitted)
             confidence, predicted = _answers(model, X)
-            labels = column_or_1d(labels_for(model, X, y))
+            labels = check_labels(labels_for(model, X, y))
+            joined_classes(check_labels(predicted), labels)  # refuses labels of another type
             check_consistent_length(predicted, labels)
             threshold = model.threshold_ if isinstance(model, Rejector) else None
             curves[name] = _curve(confidence, predicted != labels, threshold)

@@ -82,19 +82,23 @@ class Display:
         self.figure_ = panels[0].figure.figure  # type: ignore[assignment]
         return panels
 
-    def _add_legend(self, ax: Axes, *, title: str | None = None) -> None:
+    def _add_legend(self, ax: Axes, *, title: str | None = None, with_math: bool = True) -> None:
         """Add a legend: inside the axes if names are few and short, else next to them. A new figure
-        is enlarged for the legend."""
+        is enlarged for the legend. `with_math`: names may have formulas between dollar signs."""
         handles, labels = ax.get_legend_handles_labels()
         wrapped = [fill(label, _LEGEND_WIDTH) for label in labels]
         named: dict[str, Any] = {"handles": handles, "labels": wrapped, "title": title}
-        if len(labels) <= _MOST_INSIDE and max(map(len, labels)) <= _LONGEST_INSIDE:
-            ax.legend(framealpha=0.85, **named)
+        is_inside = len(labels) <= _MOST_INSIDE and max(map(len, labels)) <= _LONGEST_INSIDE
+        if is_inside:
+            legend = ax.legend(framealpha=0.85, **named)
         elif not self._is_new:
-            ax.legend(loc="upper left", bbox_to_anchor=(1.02, 1.0), **named)
+            legend = ax.legend(loc="upper left", bbox_to_anchor=(1.02, 1.0), **named)
         else:
+            legend = self.figure_.legend(loc="outside right upper", **named)
+        for text in legend.get_texts():
+            text.set_parse_math(with_math)
+        if self._is_new and not is_inside:
             figure = self.figure_
-            legend = figure.legend(loc="outside right upper", **named)
             figure.draw_without_rendering()
             box, (width, height) = legend.get_window_extent(), figure.get_size_inches()
             figure.set_size_inches(
@@ -131,6 +135,12 @@ def by_name(given: Any, what: str) -> dict[str, Any]:
     if not isinstance(given, Mapping) or not given:
         raise ValueError(f"{what} must be a dict with entries, by the names in the legend.")
     return {str(name): each for name, each in given.items()}
+
+
+def label_for(name: str) -> str:
+    """The label of a line with this name. Without the blank, matplotlib would leave out of the
+    legend names that are empty or begin with an underscore, such as ``__label__spam``."""
+    return f" {name}" if name[:1] in ("", "_") else name
 
 
 def chosen(what: str, wanted: Sequence[Any] | None, known: Sequence[Any]) -> list[Any]:

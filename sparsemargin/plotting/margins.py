@@ -20,6 +20,7 @@ from sparsemargin.plotting.display import (
     by_name,
     chosen,
     estimators_by_name,
+    label_for,
 )
 from sparsemargin.plotting.style import line_style, neutral
 
@@ -78,7 +79,7 @@ class MarginDistributionDisplay(Display):
         self.lines_: list[Line2D] = []
         for name, (thresholds, share) in self.distributions.items():
             style = line_style(axes, len(thresholds), {"where": "post", **kwargs})
-            self.lines_ += axes.step(thresholds, share, label=name, **style)
+            self.lines_ += axes.step(thresholds, share, label=label_for(name), **style)
         axes.axvline(0, zorder=0, **neutral(axes))
         axes.set_ylim(-0.02, 1.02, auto=None)
         axes.set_xlabel(self.margin_name)
@@ -201,7 +202,7 @@ class CertificateDisplay(Display):
         axes.set_xlabel("passes over the rows")
         axes.set_ylabel("margin")
         title = None if self.classes is None else "class; dashed: none is above"
-        self._add_legend(axes, title=title)
+        self._add_legend(axes, title=title, with_math=self.classes is None)
         return self
 
     def _columns(
@@ -211,7 +212,7 @@ class CertificateDisplay(Display):
         if self.classes is not None:
             known = self.classes.tolist()
             places = [known.index(label) for label in chosen("classes", classes, known)]
-            names: list[tuple[str, str | None]] = [(str(known[k]), None) for k in places]
+            names: list[tuple[str, str | None]] = [(label_for(str(known[k])), None) for k in places]
             return names, self.margins.T[places], self.upper_bounds.T[places]
         if classes is not None:
             raise ValueError("classes: one vector serves all classes here. Leave classes out.")

@@ -176,6 +176,15 @@ def test_missing_network_or_folder_is_reported(register, folder, capsys):
     assert "a file" in refused(capsys, "wbc", "--to", folder.parent / "a file")
 
 
+def test_the_remedy_names_parts_only_where_they_help(server, folder, capsys):
+    server.faulty, server.fault = "tissues.html", "know nothing"
+    assert "Right copies of these, put into" in refused(capsys, "colon", "--to", folder)
+    (folder.parent / "a file").write_text("")
+    complaint = refused(capsys, "colon", "--to", folder.parent / "a file")
+    assert "exists" in complaint
+    assert "copies" not in complaint
+
+
 MICROARRAYS = {"colon": load_colon, "leukemia": load_leukemia, "breast_er": load_breast_er,
                "lymphoma": load_lymphoma}  # fmt: skip
 

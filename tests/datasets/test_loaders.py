@@ -23,6 +23,7 @@ from problems.synthetic_files import (
     write_files,
 )
 from sparsemargin import datasets
+from sparsemargin.datasets.__main__ import main
 from sparsemargin.datasets.files import cache_folder
 
 LOADERS = {
@@ -120,6 +121,28 @@ def test_cache_is_in_the_user_cache_folder(monkeypatch, tmp_path):
             monkeypatch.setenv("XDG_CACHE_HOME", base)
         folder = tmp_path / ("caches" if base == str(tmp_path / "caches") else ".cache")
         assert cache_folder() == folder / "sparsemargin"
+
+
+def test_users_without_a_home_folder_name_a_folder(home, monkeypatch, capsys):
+    # Users of containers may have a number without a name, and no HOME.
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr("os.path.expanduser", str)
+    assert cache_folder() is None
+    assert len(datasets.load_colon(data_home=home).target)
+    with pytest.raises(FileNotFoundError, match="cache: not set\n"):
+        datasets.load_colon()
+    with pytest.raises(SystemExit):
+        main(["download", "colon"])
+    assert "required: --to" in capsys.readouterr().err
+
+
+def test_folders_of_unknown_users_are_no_folders(home, monkeypatch):
+    with pytest.raises(ValueError, match="existing folder, got '~nobody-here/data'"):
+        datasets.load_colon(data_home="~nobody-here/data")
+    monkeypatch.setenv("SPARSEMARGIN_DATA", "~nobody-here/data")
+    assert len(datasets.load_colon(data_home=home).target)
+    with pytest.raises(FileNotFoundError, match=r"~nobody-here/data \(no such folder\)"):
+        datasets.load_colon()
 
 
 @pytest.mark.parametrize("packed", [False, True])

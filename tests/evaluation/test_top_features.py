@@ -7,8 +7,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
-from sparsemargin import ALMAClassifier, AROWClassifier, PNormPerceptron
-from sparsemargin.evaluation import top_features
+from sparsemargin import ALMAClassifier, AROWClassifier, PNormPerceptron, write_readable
+from sparsemargin.evaluation import explain_row, top_features
 from sparsemargin.evaluation.vectors import strongest_features
 
 
@@ -61,3 +61,26 @@ def test_so_they_are_for_many_classes_and_labels():
 def test_what_has_no_top_features_is_refused(model, settings, told):
     with pytest.raises(ValueError, match=told):
         top_features(model, **settings)
+
+
+def test_names_in_a_series_are_taken_in_their_order(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    model = AROWClassifier(random_state=0).fit(np.eye(3), [0, 1, 2])
+    for index in ([2, 0, 1], ["x", "y", "z"]):
+        # Such an index is left after rows of a table were sorted or filtered.
+        names = pandas.Series(["a", "b", "c"], index=index)
+        top = top_features(model, 1, feature_names=names)
+        assert [pairs[0][0] for pairs in top.values()] == ["a", "b", "c"]
+        assert explain_row(model, [[0, 0, 1]], feature_names=names)[0].names == ["c"]
+        write_readable(tmp_path / "of series", model, names)
+        write_readable(tmp_path / "of list", model, list(names))
+        assert (tmp_path / "of series").read_text() == (tmp_path / "of list").read_text()
+
+
+@pytest.mark.parametrize("names", [
+    {"a": 0, "b": 1}, {"a", "b"}, np.array([["a"], ["b"]]), (name for name in "ab")
+])  # fmt: skip
+def test_names_without_an_order_are_refused(names):
+    model = LinearSVC().fit(np.eye(2), [0, 1])
+    with pytest.raises(ValueError, match=r"feature_names is a .*\. Pass a list of names"):
+        top_features(model, feature_names=names)

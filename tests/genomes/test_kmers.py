@@ -181,3 +181,9 @@ def test_proteins_warn_once():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         KmerVectorizer(3).transform(["ACGTNNACGT" * 3, "acgu" * 10, ""])
+
+
+@pytest.mark.parametrize("bad", [None, float("nan"), 3, ("a read", b"ACG")])
+def test_items_that_are_no_sequences_are_named(bad):
+    with pytest.raises(TypeError, match=r"X\[1\] is .* not a sequence .* Leave missing"):
+        KmerVectorizer(3).transform(["ACG", bad])

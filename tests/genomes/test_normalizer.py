@@ -87,3 +87,12 @@ def test_normalization_agrees_with_a_dense_table(data, dtype, index_type):
     tolerance = 1e-6 if dtype == np.float32 else 1e-12
     np.testing.assert_allclose(made.toarray(), expected[order], rtol=tolerance)
     assert made.has_canonical_format
+
+
+def test_masked_values_and_anndata_are_refused():
+    masked = np.ma.masked_equal([[1.0, 2.0], [3.0, 0.0]], 3)
+    with pytest.raises(ValueError, match=r"X\[1, 0\] is masked: this value is missing"):
+        CellNormalizer().fit(masked)
+    anndata = pytest.importorskip("anndata")
+    with pytest.raises(ValueError, match=r"X is an AnnData, .* Pass adata\.X"):
+        CellNormalizer().fit(anndata.AnnData(np.eye(3, dtype=np.float32)))

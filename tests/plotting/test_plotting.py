@@ -327,6 +327,8 @@ certificate = drawn.CertificateDisplay([1], [0.1], [0.2])
     (partial(drawn.CoverageDisplay, {}), "curves must be a dict with entries"),
     (partial(drawn.CoverageDisplay, {"a": ([0.5, 1], [0.1])}), "one error for each coverage"),
     (partial(drawn.CoverageDisplay.from_estimator, LAST, *ROWS[:1], [[0, 1]] * 2), "1d array"),
+    (partial(drawn.CoverageDisplay.from_estimator, LAST, ROWS[0], ["a", "b"]), "Convert the label"),
+    (partial(drawn.CoverageDisplay.from_estimator, LAST, ROWS[0], [None, 1]), r"y\[0\]"),
     (partial(drawn.CoverageDisplay.from_estimator, Rejector(LAST), *ROWS), "not fitted. Call fit"),
     (partial(drawn.CertificateDisplay, [], [], []), "passes is empty"),
     (partial(drawn.CertificateDisplay, [1, 2], [0.1], [0.2]), "do not go with passes of shape"),
@@ -358,3 +360,23 @@ SCRIPTS = sorted(path.stem for path in GALLERY.glob("plot_*.py"))
 def test_scripts_of_the_gallery_draw_a_picture(script):
     runpy.run_path(str(GALLERY / f"{script}.py"))
     assert len(plt.get_fignums()) == 1
+
+
+def test_names_with_an_underscore_are_in_the_legend():
+    # matplotlib leaves such labels out, among them the classes of fastText.
+    classes = ["__label__no", "__label__yes"]
+    display = drawn.CertificateDisplay([1, 2], [[0, 1]] * 2, [[2, 2]] * 2, classes=classes).plot()
+    assert [text.strip() for text in _legend(display)] == classes
+    assert len({line.get_color() for line in display.margin_lines_}) == 2
+    curves = {"_ours": ([0.5, 1.0], [0.0, 0.1]), "": ([0.5, 1.0], [0.1, 0.1])}
+    for kind in drawn.CoverageDisplay, drawn.MarginDistributionDisplay:
+        display = kind(curves).plot()
+        assert [text.strip() for text in _legend(display)] == ["_ours", ""]
+        assert len({line.get_color() for line in display.lines_}) == 2
+
+
+def test_classes_with_dollar_signs_are_no_formulas():
+    of = {"margins": [[0, 1]] * 2, "upper_bounds": [[2, 2]] * 2, "classes": ["$0-$10", r"$\ten$"]}
+    display = drawn.CertificateDisplay([1, 2], **of).plot()
+    assert not any(text.get_parse_math() for text in display.ax_.get_legend().get_texts())
+    display.figure_.draw_without_rendering()

@@ -223,6 +223,13 @@ def test_cache_paths_follow_the_source(tmp_path, monkeypatch):
     assert len({several, *map(default_cache_path, others)}) == 5
 
 
+def test_without_a_home_folder_caches_of_remote_files_need_a_path(monkeypatch):
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr("os.path.expanduser", str)
+    with pytest.raises(FileNotFoundError, match=r"Set XDG_CACHE_HOME, or give the cache a path\."):
+        default_cache_path(["https://example.org/a.svm"])
+
+
 def test_block_orders_are_seeded_permutations():
     assert block_order(8, 1).tolist() == [0, 3, 7, 1, 2, 6, 5, 4]
     for n in 0, 1, 2, 100:
