@@ -323,8 +323,7 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
             scikit-learn's `classification_report` and in `score`.
         """
         done = self._evaluation(X, y, how)
-        if done.unknown:
-            n_unknown = done.unknown.total()
+        if n_unknown := done.unknown.total():
             warn_user(
                 f"{n_unknown:,} of {done.n_rows + n_unknown:,} cells have types that the model "
                 f"lacks: {first_labels(list(done.unknown))}. Their predictions count as wrong."
@@ -406,15 +405,14 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
 
     def _predicted(self, X: Any, how: dict[str, Any], steps: Any) -> Iterator[PredictedCells]:
         """Predict cells by the fitted steps, and yield them block by block."""
-        normalizer, genes = steps[0], steps[0].feature_names_in_
-        form, cells = self._form(how), X if is_cells(X) else cells_of_matrix(X, genes)
+        (normalizer, classifier), form = steps, self._form(how)
+        cells = X if is_cells(X) else cells_of_matrix(X, normalizer.feature_names_in_)
         with form.open(cells) as opened:
-            yield from predicted_cells(steps[1], normalizer, opened, form)
+            yield from predicted_cells(classifier, normalizer, opened, form)
 
     def _evaluation(self, X: Any, y: Any, how: dict[str, Any]) -> ClassEvaluation:
         """Return the evaluation of the model on labelled cells."""
-        normalizer, classifier = self._fitted_steps()
-        form = self._form(how)
+        (normalizer, classifier), form = self._fitted_steps(), self._form(how)
         cells, _, label, argument = self._labelled(X, y, form, normalizer.feature_names_in_)
         positive = (self.params or {}).get("positive")
         with form.open(cells) as opened:
@@ -427,8 +425,7 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
         require(isinstance(first, CellNormalizer), "a CellClassifier has no normalizer")
         check_choice("match", self.match, get_args(Match))
         for name in "layer", "var", "label", "batch":
-            sound = isinstance(getattr(self, name), str | None)
-            require(sound, f"{name} of a CellClassifier is no name")
+            require(isinstance(getattr(self, name), str | None), f"{name} of cells is no name")
         self._is_loaded = True
 
     def _plain(self, name: str, value: Any) -> Any:
@@ -449,6 +446,5 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = self.normalize is not None
+        tags.input_tags.sparse, tags.input_tags.positive_only = True, self.normalize is not None
         return tags

@@ -420,8 +420,7 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
         return words_and_pairs() if self.features == "words" else None
 
     def _vectorizer_for(self, texts: list[str]) -> Any:
-        vectorizer = self._named_vectorizer()
-        if vectorizer is not None:
+        if (vectorizer := self._named_vectorizer()) is not None:
             return vectorizer
         every, sizes = sizes_of(texts)
         make = default_vectorizer if self.features == "auto" else default_hashing
