@@ -198,6 +198,10 @@ def _step_of(options: TrainOptions, kind: InputKind, step: Any, sources: list[So
         )
     if init is None:
         return vectorizer_for(sources, options.hash_bits)
+    if step is None:
+        raise click.UsageError(
+            f"{init} was not trained on texts. Leave --init-model out, or pass a model of texts."
+        )
     if not hasattr(step, "n_features"):
         raise click.UsageError(
             f"The features of {init} are not hashed, and it can't be trained on files further. Fit "

@@ -125,6 +125,8 @@ def test_init_option_keeps_the_settings():
 def test_positive_option_needs_an_initial_model_of_its_classes():
     Path("t.tsv").write_text("spam\tcheap pills\nham\tlunch at noon\n" * 20)
     trained("t.tsv", "t.model")
+    error = error_of("t.tsv -o p.model --init a.model", code=2)
+    assert "a.model was not trained on texts. Leave --init-model out" in error
     error = error_of("t.tsv -o p.model --init t.model --positive spam")
     assert "--positive spam needs a model of the classes -1, 1, and this one has ham" in error
     trained("t.tsv --positive spam", "p.model")
@@ -142,6 +144,12 @@ def test_positive_option_needs_an_initial_model_of_its_classes():
 def test_wrong_options_for_texts_are_refused(options, words):
     Path("t.tsv").write_text("spam\tcheap pills\nham\tlunch at noon\n" * 20)
     assert words in error_of(f"t.tsv -o t.model {options}", code=2)
+
+
+def test_json_of_texts_has_no_mistakes_if_they_are_not_counted():
+    Path("t.tsv").write_text("spam\tcheap pills\nham\tlunch at noon\n" * 20)
+    figures = json.loads(train("t.tsv -o t.model --json -q").stdout)
+    assert figures["progressive_error"] is figures["mistakes"] is None
 
 
 def test_init_option_takes_new_classes_of_texts():
