@@ -259,7 +259,7 @@ def _readings(parameter: str, text: Any) -> Iterator[Any]:
 def _class_weights(pairs: tuple[str, ...]) -> dict[Any, float] | str:
     if pairs == (_BALANCED,):
         return _BALANCED
-    weights: dict[str, float] = {}
+    given = list[tuple[str, float]]()
     for pair in pairs:
         label, _, text = pair.rpartition("=")
         weight = number_of(text)
@@ -269,8 +269,16 @@ def _class_weights(pairs: tuple[str, ...]) -> dict[Any, float] | str:
                 f"number of rows of each label, pass {_BALANCED} alone.",
                 param_hint="--class-weight",
             )
-        weights[label] = weight
-    return dict(zip(labels_given(list(weights)), weights.values(), strict=True))
+        given.append((label, weight))
+    labels = labels_given([label for label, _ in given])
+    weights = dict(zip(labels, (weight for _, weight in given), strict=True))
+    if len(weights) < len(given):
+        twice = next(label for label in labels if labels.count(label) > 1)
+        raise click.BadParameter(
+            f"label {label_text(twice)} has several weights. Pass one of them.",
+            param_hint="--class-weight",
+        )
+    return weights
 
 
 def labels_given(texts: list[str], *, numeric: bool = False) -> list[Any]:

@@ -324,9 +324,11 @@ def _figures(
     """Return the figures of a finished run as a dict for JSON.
 
     `before` is the number of corrections of the initial model. Mistakes are those of the first
-    epoch, in which the rows are new. The number of rows is that of the last epoch.
+    epoch, in which the rows are new; None if they were not counted. The number of rows is that of
+    the last epoch.
     """
     first, last = epochs[0], epochs[-1]
+    error = progressive_error(first)
     before = epochs[-2].corrections if len(epochs) > 1 else before
     support = {}
     if learner.space.has_support:
@@ -346,8 +348,8 @@ def _figures(
             and last.epoch < (learner.max_iter or inf)
         ),
         **support,
-        "mistakes": first.mistakes,
-        "progressive_error": progressive_error(first),
+        "mistakes": None if error is None else first.mistakes,
+        "progressive_error": error,
         "epochs": last.epoch,
         "seconds": last.seconds,
         "bytes": bytes_read(last),

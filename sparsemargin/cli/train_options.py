@@ -27,6 +27,9 @@ from sparsemargin.saving.model_files import load_learner
 from sparsemargin.streaming.checkpoints import check_free
 from sparsemargin.streaming.learn_texts import vectorizer_for
 
+# Texts have at most one column less.
+_TOO_MANY_BITS = 31
+
 
 @dataclass(frozen=True)
 class TrainOptions:
@@ -103,6 +106,11 @@ def check_options(options: TrainOptions) -> None:
         raise click.UsageError(
             "--dictionary needs --readable, whose file has the names. Pass --readable FILE, too."
         )
+    if options.classes is not None and "" in options.classes.split(","):
+        raise click.UsageError(
+            "--classes has an empty label. Pass the labels with single commas between them, such "
+            "as --classes ham,spam."
+        )
     if options.dask is None and options.mixing:
         raise click.UsageError(
             "--mixing is for training on several machines. Pass --dask ADDRESS, too."
@@ -117,7 +125,7 @@ def check_options(options: TrainOptions) -> None:
     fixed = {
         "algo": options.algo, "n_features": options.n_features, "hash_bits": options.hash_bits,
         "target_sum": options.target_sum, "batch": options.batch,
-        **options.parameters, "max_iter": None,
+        "float32": options.single or None, **options.parameters, "max_iter": None,
     }  # fmt: skip
     for name, value in fixed.items():
         if value is not None and value != ():
@@ -173,6 +181,8 @@ def _step_of(options: TrainOptions, kind: InputKind, step: Any, sources: list[So
                 "svmlight text. Pass --format, such as --format tsv."
             )
         return None
+    if options.single:
+        raise click.UsageError("--float32 needs svmlight text. Leave it out.")
     if kind == "cells":
         if init is not None and not is_normalizer(step):
             raise click.UsageError(f"{init} was not trained on cells. Leave --init-model out.")
@@ -181,8 +191,17 @@ def _step_of(options: TrainOptions, kind: InputKind, step: Any, sources: list[So
         raise click.UsageError(
             "--zero-based and --n-features need svmlight text, not texts. Leave them out."
         )
+    if options.hash_bits == _TOO_MANY_BITS:
+        raise click.UsageError(
+            f"--hash-bits {_TOO_MANY_BITS} is for svmlight text. For texts, pass at most "
+            f"{_TOO_MANY_BITS - 1}."
+        )
     if init is None:
         return vectorizer_for(sources, options.hash_bits)
+    if step is None:
+        raise click.UsageError(
+            f"{init} was not trained on texts. Leave --init-model out, or pass a model of texts."
+        )
     if not hasattr(step, "n_features"):
         raise click.UsageError(
             f"The features of {init} are not hashed, and it can't be trained on files further. Fit "

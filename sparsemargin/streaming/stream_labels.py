@@ -112,6 +112,11 @@ class StreamLabels:
             encoder = MultilabelEncoder if learner.fitted.many else LabelEncoder
             self.encoder, self.are_known = encoder.of_text(classes), not self.adds_classes
         elif not np.array_equal(self.classes, classes):
+            if self.encoder.positive is not None:
+                raise ValueError(
+                    f"positive={self.encoder.positive!r} needs a model of the classes -1, 1, and "
+                    f"this one has {first_labels(classes.tolist())}. Leave it out."
+                )
             new = np.setdiff1d(self.classes, classes).tolist() or self.classes.tolist()
             remedy = "They can't be changed. Leave classes out."
             if self.adds_classes:

@@ -116,9 +116,40 @@ def test_init_option_continues_from_a_model():
 
 
 def test_init_option_keeps_the_settings():
-    for options in "--p 5", "--algo alma", "--class-weight 1=2", "--zero-based no":
+    settings = "--p 5", "--algo alma", "--class-weight 1=2", "--zero-based no", "--float32"
+    for options in settings:
         error = error_of(f"train.svm -o b.model --init a.model {options}", code=2)
         assert f"{options.split()[0]} can't be changed: --init" in error
+
+
+def test_positive_option_needs_an_initial_model_of_its_classes():
+    Path("t.tsv").write_text("spam\tcheap pills\nham\tlunch at noon\n" * 20)
+    trained("t.tsv", "t.model")
+    error = error_of("t.tsv -o p.model --init a.model", code=2)
+    assert "a.model was not trained on texts. Leave --init-model out" in error
+    error = error_of("t.tsv -o p.model --init t.model --positive spam")
+    assert "--positive spam needs a model of the classes -1, 1, and this one has ham" in error
+    trained("t.tsv --positive spam", "p.model")
+    trained("t.tsv --init p.model --positive spam", "p.model")
+
+
+@pytest.mark.parametrize(("options", "words"), [
+    ("--float32", "--float32 needs svmlight text. Leave it out"),
+    ("--hash-bits 31", "--hash-bits 31 is for svmlight text. For texts, pass at most 30"),
+    ("--classes=", "--classes has an empty label"),
+    ("--classes ham,,spam", "--classes has an empty label"),
+    ("--class-weight spam=2 --class-weight spam=3", "label spam has several weights"),
+    ("--class-weight 1=2 --class-weight +1=3", "label 1 has several weights"),
+])  # fmt: skip
+def test_wrong_options_for_texts_are_refused(options, words):
+    Path("t.tsv").write_text("spam\tcheap pills\nham\tlunch at noon\n" * 20)
+    assert words in error_of(f"t.tsv -o t.model {options}", code=2)
+
+
+def test_json_of_texts_has_no_mistakes_if_they_are_not_counted():
+    Path("t.tsv").write_text("spam\tcheap pills\nham\tlunch at noon\n" * 20)
+    figures = json.loads(train("t.tsv -o t.model --json -q").stdout)
+    assert figures["progressive_error"] is figures["mistakes"] is None
 
 
 def test_init_option_takes_new_classes_of_texts():
