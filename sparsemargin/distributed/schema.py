@@ -17,6 +17,7 @@ from sparsemargin.models.inputs.labels import (
     first_labels,
     given_encoder,
     refuse_lone,
+    refuse_no_labels,
 )
 from sparsemargin.models.inputs.training_set import Beginning
 from sparsemargin.readers.label_kinds import LabelKind, check_kind
@@ -134,18 +135,24 @@ def schema_of_matrices(surveys: Sequence[Survey], titles: Sequence[str]) -> Sche
     """The schema of matrices, with the classes of all shards. `titles` are the numbers of the
     shards, in words."""
     first = surveys[0]
+    # A shard of rows with several labels may have no label. Its empty array has no type of labels.
+    labelled = [s for s, survey in enumerate(surveys) if len(survey.labels)]
     for survey, title in zip(surveys, titles, strict=True):
         if survey.n_columns != first.n_columns:
             raise ValueError(
                 f"{titles[0].capitalize()} has {first.n_columns} features, {title} has "
                 f"{survey.n_columns}. All shards must have the same."
             )
-        if _kind(survey) != _kind(first):
+    for s in labelled:
+        kinds = _kind(surveys[labelled[0]]), _kind(surveys[s])
+        if kinds[0] != kinds[1]:
             raise ValueError(
-                f"The labels of {titles[0]} and {title} are of different kinds: "
-                f"{_kind(first)} and {_kind(survey)}. Give them all in one way."
+                f"The labels of {titles[labelled[0]]} and {titles[s]} are of different kinds: "
+                f"{kinds[0]} and {kinds[1]}. Give them all in one way."
             )
-    classes = np.unique(np.concatenate([survey.labels for survey in surveys]))
+    refuse_no_labels(np.array(labelled))
+    first = surveys[labelled[0]]
+    classes = np.unique(np.concatenate([surveys[s].labels for s in labelled]))
     if first.form is None:
         refuse_lone(classes, "y")
     n_columns = int(first.n_columns or 0)

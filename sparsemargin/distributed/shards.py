@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from errno import EACCES, EPERM, EROFS
 from glob import glob
 from pathlib import Path
 from typing import Any
@@ -244,15 +245,10 @@ class FileShard:
             return passes
         with self._opened() as (sources, rows):
             path = default_cache_path([source.name for source in sources], self.cache_dir)
-            try:
+            with _naming_cache_dir(path):
                 path.parent.mkdir(parents=True, exist_ok=True)
-            except FileExistsError:
-                raise NotADirectoryError(
-                    f"{path.parent} is a file, and row caches need a folder. Pass another "
-                    "cache_dir."
-                ) from None
-            passes = Passes(rows, self.max_index, path)
-            passes.keep()
+                passes = Passes(rows, self.max_index, path)
+                passes.keep()
         return passes
 
     @contextmanager
@@ -362,6 +358,25 @@ class FileShard:
             rows = block.with_columns(schema.n_columns)
             rows = rows.with_data(rows.data.astype(schema.dtype, copy=False))
             yield rows, targets, first_row, order
+
+
+@contextmanager
+def _naming_cache_dir(path: Path) -> Iterator[None]:
+    """Name the parameter in errors of the folder of a row cache."""
+    try:
+        yield
+    except FileExistsError:
+        raise NotADirectoryError(
+            f"{path.parent} is a file, and row caches need a folder. Pass another cache_dir."
+        ) from None
+    except OSError as error:
+        of_source = error.filename is None or Path(error.filename) not in (path, *path.parents)
+        if error.errno not in (EACCES, EPERM, EROFS) or of_source:
+            raise
+        raise PermissionError(
+            f"{path.parent}: row caches can't be written there ({error.strerror}). Pass another "
+            "cache_dir."
+        ) from None
 
 
 def sampled(shard: Shard, schema: Schema, n_rows: int) -> tuple[np.ndarray, list[SampledRows]]:

@@ -20,6 +20,7 @@ from sparsemargin.estimators.classifiers import (
 )
 from sparsemargin.models import find_algorithm
 from sparsemargin.models.candidates import UNLEARNED
+from sparsemargin.models.fitted.in_use import learns
 from sparsemargin.models.fitted.outputs import codes_of, predicted
 from sparsemargin.models.inputs.rows import check_rows
 from sparsemargin.models.inputs.training_set import TrainingSet, counted_rows
@@ -231,6 +232,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         """
         return self._keep(fit_default(X, y, sample_weight, self.get_params()))
 
+    @learns
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Train on the rows once, in the given order. The first call selects the algorithm.
 

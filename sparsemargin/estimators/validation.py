@@ -27,6 +27,7 @@ from sparsemargin.models.inputs.labels import (
     LabelEncoder,
     MultilabelEncoder,
     refuse_lone,
+    refuse_no_labels,
     warn_of_many_classes,
     whole_numbers,
 )
@@ -281,7 +282,9 @@ def encoded_targets(
         return (MultilabelEncoder(classes) if many else LabelEncoder(classes)).transform(y), classes
     encoder = MultilabelEncoder() if many else LabelEncoder()
     targets: Targets = encoder.fit_transform(y)
-    if not many:
+    if many:
+        refuse_no_labels(encoder.classes)
+    else:
         refuse_lone(encoder.classes, "y")
         warn_of_many_classes(len(encoder.classes), len(targets), "y")
     return targets, encoder.classes

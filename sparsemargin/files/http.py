@@ -46,17 +46,24 @@ class Answer:
 
         async def ask() -> Any:
             session = await store.set_session()
-            return await session.get(store.encode_url(url), **how)
+            response = await session.get(store.encode_url(url), **how)
+            # The connection is asked here, because the response drops it when the body has arrived.
+            connection = response.connection
+            return response, None if connection is None else connection.protocol
 
         self.loop = store.loop
-        self._response = sync(store.loop, ask)
-        connection = self._response.connection
-        self._protocol = None if connection is None else connection.protocol
+        self._response, self._protocol = sync(store.loop, ask)
         self.status, self.headers = self._response.status, self._response.headers
 
     def check(self) -> None:
-        """Raise an error of aiohttp for a status of 400 or more."""
+        """Raise an error of aiohttp for a status of 400 or more, and a ValueError for a redirection
+        without an address."""
         self._response.raise_for_status()
+        if self.status >= 300:
+            raise ValueError(
+                f"the server answers with HTTP status {self.status}, without a file or another "
+                "address. Check the address."
+            )
 
     def read(self, most: int) -> bytes:
         """Return some of the next bytes, at most `most`; none at the end. A body that breaks off

@@ -18,6 +18,7 @@ from sparsemargin.estimators.classifiers import CLASSIFIERS, as_classifier
 from sparsemargin.estimators.validation import check_labels
 from sparsemargin.files.sources import open_sources
 from sparsemargin.models import find_algorithm
+from sparsemargin.models.fitted.in_use import learns
 from sparsemargin.models.fitted.new_classes import joined_classes, warn_of_only_new, with_classes
 from sparsemargin.models.inputs.labels import label_text
 from sparsemargin.models.pipelines import parts_of
@@ -173,6 +174,7 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
         self.label_ = label
         return self._keep_named(vectorizer, classifier, texts)
 
+    @learns
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Train on some texts once, in their order.
 

@@ -301,6 +301,7 @@ def scan(
     if n_jobs == 1:
         return plan.rows(raw_documents, dtype)
     texts = list(raw_documents)
+    n_jobs = min(n_jobs, len(texts)) or 1
     bounds = split_bounds(texts, n_jobs)
     types = [dtype, *[np.dtype(np.int32)] * (n_jobs - 1)]
     scanners = [plan.scanner(each) for each in types]

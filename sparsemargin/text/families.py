@@ -106,6 +106,7 @@ def scanned(
     pair has counted a contiguous part of the texts."""
     preparation, stop = plans[0].preparation, Event()
     texts: Any = raw_documents if n_jobs == 1 else list(raw_documents)
+    n_jobs = n_jobs if n_jobs == 1 else min(n_jobs, len(texts)) or 1
     bounds = [0] if n_jobs == 1 else split_bounds(texts, n_jobs)
 
     def scan_part(i: int) -> tuple[Scanner, Scanner]:

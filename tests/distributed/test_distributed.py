@@ -4,6 +4,7 @@ import itertools
 import os
 import pickle
 from dataclasses import replace
+from errno import EACCES
 from itertools import pairwise as pairwise_of
 
 import numpy as np
@@ -31,6 +32,7 @@ from sparsemargin.distributed.shards import MatrixShard
 from sparsemargin.distributed.slices import Piece, Shape, Slice, Sums
 from sparsemargin.models import ALGORITHMS
 from sparsemargin.streaming.label_order import LabelOrder
+from sparsemargin.streaming.passes import Passes
 
 # If a decision is closer to its threshold, rounding may change it.
 CLOSEST = 1e-11
@@ -207,6 +209,16 @@ def test_files_equal_pairs_of_arrays(tmp_path):
     # Files with equal names have separate row caches, and none next to the files.
     assert len(list((tmp_path / "caches").glob("part.svm.*.smcache"))) == 4
     assert [path.name for path in (tmp_path / "0").iterdir()] == ["part.svm"]
+
+
+def test_folders_that_are_not_writable_are_reported_with_a_remedy(tmp_path, monkeypatch):
+    def refuse(_):
+        raise PermissionError(EACCES, "Permission denied", str(tmp_path / "a.svm.smcache"))
+
+    write(tmp_path / "a.svm", *make_data())
+    monkeypatch.setattr(Passes, "keep", refuse)
+    with pytest.raises(PermissionError, match=r"can't be written there .*Pass another cache_dir"):
+        fit_distributed([tmp_path / "a.svm"], algo="arow")
 
 
 def test_form_of_labels_is_fixed_by_the_row_cache(tmp_path):

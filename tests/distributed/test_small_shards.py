@@ -54,6 +54,20 @@ def test_small_matrices_are_trained_on_as_one(form):
     )
 
 
+@pytest.mark.parametrize("names", [np.arange(3), [2**60 + 1, 2**60 + 3, 5], ["a", "bb", "ccc"]])
+@pytest.mark.parametrize("least", [1, 500])
+def test_a_shard_may_have_no_label_in_any_row(names, least):
+    X, y = make_data(n_classes=3)
+    labels = [[names[k]] if i > 9 else [] for i, k in enumerate(y)]
+    shards = [(X[a:b], labels[a:b]) for a, b in pairwise([0, 4, 10, 240])]
+    model = fit_distributed(shards, min_rows=least, **HOW)
+    assert model.classes_.tolist() == sorted(names)
+    if least > 1:
+        assert_same(model, fit_csr(X, labels, **HOW))
+    with pytest.raises(ValueError, match="No row of y has a label"):
+        fit_distributed(shards[:2], min_rows=least, **HOW)
+
+
 def test_small_files_are_trained_on_as_one(tmp_path):
     X, y = make_data()
     paths = write_each(tmp_path, cut(X, y, 5))

@@ -19,6 +19,7 @@ from papers.hypotheses import hypothesis_errors
 from problems.models import HYPOTHESES, JOINT, MODELS, VECTORS, fit, hypothesis_of, make_problem
 from sparsemargin import (
     ALMAClassifier,
+    AutoClassifier,
     CellClassifier,
     HigherOrderPerceptron,
     PNormPerceptron,
@@ -30,6 +31,7 @@ from sparsemargin import (
 from sparsemargin._engine.first_order import vector_blocks
 from sparsemargin._engine.first_order.vector_blocks import VectorBlocks
 from sparsemargin._engine.kernel.outputs import single_blas
+from sparsemargin.estimators import auto
 from sparsemargin.evaluation import margins
 from sparsemargin.kernels import RBF
 from sparsemargin.models.learner import Learner
@@ -241,6 +243,26 @@ def test_training_during_a_copy_is_rejected(model, rows):
     assert_array_equal(copied.decision_function(X), model.decision_function(X))
     copied.partial_fit(X, y)
     assert copied.n_corrections_ > model.n_corrections_
+
+
+@pytest.mark.parametrize(("make", "owner", "name", "rows"), [
+    (AutoClassifier, auto.DefaultAlgorithm, "candidate", np.eye(4)),
+    (TextClassifier, text_classifier, "find_algorithm", ["a b", "c d", "a e", "c f"]),
+])  # fmt: skip
+def test_first_batches_of_two_threads_exclude_each_other(make, owner, name, rows, monkeypatch):
+    model, select, batch = make(random_state=0), getattr(owner, name), (rows, [0, 1, 0, 1], [0, 1])
+
+    def select_while_another_thread_begins(*args, **kwargs):
+        monkeypatch.undo()
+        with (
+            ThreadPoolExecutor(1) as other,
+            pytest.raises(RuntimeError, match="Another thread fits this"),
+        ):
+            other.submit(model.partial_fit, *batch).result()
+        return select(*args, **kwargs)
+
+    monkeypatch.setattr(owner, name, select_while_another_thread_begins)
+    assert model.partial_fit(*batch).predict(rows).tolist() == [0, 1, 0, 1]
 
 
 def test_fits_leave_the_warning_filters_of_other_threads_alone(monkeypatch):

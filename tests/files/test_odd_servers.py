@@ -4,6 +4,7 @@ The rows are those of the file, or an error names the URL and the reason.
 """
 
 import gzip
+import time
 import warnings
 from pathlib import Path
 
@@ -76,7 +77,7 @@ def test_server_without_ranges_sends_the_file_once_per_epoch():
     ({"unframed": True}, "does not state its length"),
     ({"status": 403}, "HTTP status 403 Forbidden"), ({"status": 401}, "HTTP status 401"),
     ({"status": 404}, "no such file .HTTP status 404"), ({"status": 500}, "HTTP status 500"),
-    ({"status": 400}, "HTTP status 400"),
+    ({"status": 400}, "HTTP status 400"), ({"status": 302}, "HTTP status 302, without a file"),
 ], ids=str)  # fmt: skip
 def test_server_errors_are_reported_with_url_and_reason(how, reason, data, monkeypatch):
     monkeypatch.setattr(remote._http(), "_SURPLUS_WAIT", 5)
@@ -93,6 +94,23 @@ def test_surplus_bytes_that_arrive_late_are_found(data, monkeypatch):
     with (
         odd_server(data, told=0.5, surplus_after=0.3) as (_, url),
         pytest.raises((OSError, ValueError), match=r"server states|Bad status line"),
+    ):
+        sparsemargin.fit_svmlight(url, **HOW)
+
+
+def test_surplus_bytes_are_found_if_the_body_arrives_before_it_is_read(monkeypatch):
+    http = remote._http()
+    fetch = http.sync
+
+    def slow(*call):
+        answer = fetch(*call)
+        time.sleep(0.1)
+        return answer
+
+    monkeypatch.setattr(http, "sync", slow)
+    with (
+        odd_server(b"1 1:1 2:0.5\n0 2:1 3:0.25\n" * 8000, told=0.9998) as (_, url),
+        pytest.raises(ValueError, match=r"is longer than the [0-9,]+ bytes that the server states"),
     ):
         sparsemargin.fit_svmlight(url, **HOW)
 

@@ -138,6 +138,12 @@ def test_threads_do_not_change_the_matrix(kind, dtype):
         assert_identical(vectorizer.transform(texts[:100]), plain.transform(texts[:100]))
 
 
+@pytest.mark.parametrize("kind", [WordCharVectorizer, HashingVectorizer])
+def test_more_jobs_than_texts(kind):
+    vectorizer, expected = kind(n_jobs=2**40), kind().fit_transform(TEXTS[:8])
+    assert_identical(vectorizer.fit_transform(TEXTS[:8]), expected)
+
+
 def test_texts_of_any_container_are_accepted():
     expected = WordCharVectorizer().fit_transform(TEXTS[:8])
     for texts in (iter(TEXTS[:8]), tuple(TEXTS[:8]), np.array(TEXTS[:8], dtype=object),

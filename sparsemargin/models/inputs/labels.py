@@ -190,12 +190,10 @@ class MultilabelEncoder(LabelEncoder):
         self.form = form
 
     def fit_transform(self, y: MultilabelTargets) -> Positives:
-        """Set the sorted classes and return the codes of the labels of each row. A ValueError is
-        raised if no row has a label."""
+        """Set the sorted classes, none if no row has a label, and return the codes of the labels of
+        each row."""
         self.form = y.form
         self.classes = np.unique(y.given.labels) if y.columns is None else y.columns
-        if not len(self.classes):
-            raise ValueError("No row of y has a label: nothing to learn.")
         return self.transform(y)
 
     def transform(self, y: MultilabelTargets) -> Positives:
@@ -330,6 +328,12 @@ def _refuse_missing_among_numbers(labels: list[str], names: str) -> None:
             f"{names} has the label {first_labels(marks[:1])} among numbers: such a row has no "
             "label. Give it one, or drop the row; or write the classes as words."
         )
+
+
+def refuse_no_labels(classes: np.ndarray) -> None:
+    """Raise a ValueError if there are no classes, because no row has a label."""
+    if not len(classes):
+        raise ValueError("No row of y has a label: nothing to learn.")
 
 
 def refuse_lone(classes: np.ndarray, name: str) -> None:
