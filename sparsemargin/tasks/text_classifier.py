@@ -440,9 +440,7 @@ class TextClassifier(ClassifierMixin, TextInsights, SavedEstimator):
             raise ValueError(f"params must be a dict of parameters, got {self.params!r}.")
         params = dict(self.params or {})
         if twice := sorted(own.keys() & params):
-            raise ValueError(
-                f"{twice[0]} is given as an argument and in params. Leave it out of params."
-            )
+            raise ValueError(f"{twice[0]} is an argument and in params. Leave it out of params.")
         return {**own, **params}
 
     def __sklearn_tags__(self) -> Any:
