@@ -58,7 +58,5 @@ def _joined_labels(labels: Sequence[Any]) -> Any:
     lengths = np.concatenate([np.diff(each.given.starts) for each in labels])
     # An array without labels has no type of labels.
     names = [each.given.labels for each in labels if len(each.given.labels)]
-    given = Positives(
-        pointers_of(lengths, np.int64), np.concatenate(names or [first.given.labels])
-    )
+    given = Positives(pointers_of(lengths, np.int64), np.concatenate(names or [first.given.labels]))
     return replace(first, shape=(len(lengths), *first.shape[1:]), given=given)

@@ -257,8 +257,7 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
             If the cells have too few genes of the model, or their values can't be converted to the
             scale of the training cells.
         """
-        steps = self._fitted_steps()
-        parts = list(self._predicted(X, how, steps))
+        parts = list(self._predicted(X, how, steps := self._fitted_steps()))
         if n_empty := sum(int((each.weights == 0).sum()) for each in parts):
             warn_user(
                 f"{n_empty:,} cells have no counts of the genes of the model, so that their types "
@@ -425,7 +424,8 @@ class CellClassifier(ClassifierMixin, SavedEstimator):
         require(isinstance(first, CellNormalizer), "a CellClassifier has no normalizer")
         check_choice("match", self.match, get_args(Match))
         for name in "layer", "var", "label", "batch":
-            require(isinstance(getattr(self, name), str | None), f"{name} of cells is no name")
+            is_name = isinstance(getattr(self, name), str | None)
+            require(is_name, f"{name} of a CellClassifier is no name")
         self._is_loaded = True
 
     def _plain(self, name: str, value: Any) -> Any:

@@ -168,7 +168,7 @@ def test_parameters_of_the_classifier():
     assert (classifier.r, classifier.class_weight, classifier.max_iter) == (0.1, "balanced", 3)
     assert classifier.prior == "naive_bayes"
     assert made(algo="pnorm", params={"p": 4}).fit(BOTH, QUEUES).classifier_.p == 4
-    with pytest.raises(ValueError, match="r is given as an argument and in params"):
+    with pytest.raises(ValueError, match="r is an argument and in params"):
         made(r=0.1, params={"r": 1}).fit(BOTH, QUEUES)
     with pytest.raises(ValueError, match="Unknown parameter 'C'"):
         made(params={"C": 1}).fit(BOTH, QUEUES)
