@@ -125,7 +125,8 @@ _LEARNING, _MODEL, _DASK = "Learning", "Model", "Several machines"
 @option(_DASK, "--dask", metavar="ADDRESS",
         help="Train on the workers of this Dask scheduler, such as tcp://host:8786. Each FILE is "
         "read by one worker, and the mixture of all models is written to MODEL after each epoch. "
-        "--cache is then a folder on each worker.")  # fmt: skip
+        "Texts are words and word pairs, and two classes have one epoch by default. --cache is "
+        "then a folder on each worker.")  # fmt: skip
 @option(_DASK, "--mixing", type=click.Choice(["auto", "ring", "uniform"]),
         help="uniform: all files have the same weight in a mixture; "
         "ring: each class visits one file after the other; "

@@ -215,7 +215,7 @@ def _naming(title: str | None, n_shards: int) -> Iterator[None]:
     except (ValueError, OSError) as error:
         if n_shards == 1 or title is None:
             raise
-        kinds = ConnectionError, OSError, ValueError
+        kinds = ConnectionError, FileNotFoundError, OSError, ValueError
         kind = next(kind for kind in kinds if isinstance(error, kind))
         raise kind(f"{title.capitalize()} of {n_shards}, counted from 0: {error}") from None
 

@@ -254,7 +254,13 @@ class FileShard:
     @contextmanager
     def _opened(self) -> Iterator[tuple[list[Source], Any]]:
         """The files, and the rows made from them."""
-        sources = open_sources(self.paths)
+        try:
+            sources = open_sources(self.paths)
+        except FileNotFoundError as error:
+            raise FileNotFoundError(
+                f"{error} Every worker must find the file by this path, for example in a shared "
+                "folder. A URL is found everywhere."
+            ) from None
         for source in sources:
             if not source.rereadable:
                 raise ValueError(

@@ -657,3 +657,9 @@ def test_progress_shows_only_known_figures(mixing, n_classes, capsys):
         # A first row with output 0 is corrected, but may be predicted correctly.
         made = int(corrections) - before[int(epoch) - 1]
         assert made - 2 <= round(float(error) * int(rows) / 100) <= made
+
+
+def test_file_that_a_worker_does_not_find_is_reported_with_a_remedy(tmp_path):
+    paths = write_each(tmp_path, cut(*make_data(), 2))
+    with pytest.raises(FileNotFoundError, match=r"Shard 1 of 2.*c\.svm: no such file.*shared"):
+        fit_distributed([paths[0], [str(tmp_path / "c.svm")]], algo="arow")
