@@ -298,7 +298,7 @@ def _best_form(
                 (n_found(column, match), -len(given), column == form.var, " and ".join(given))
             )
     n_best, *_, best = max(found)
-    return n_best, best and f"{best[0].upper()}{best[1:]}: so {n_best:,} genes are found."
+    return n_best, best and f"{best[0].upper()}{best[1:]}. Then {n_best:,} genes are found."
 
 
 def _missing_in(columns: np.ndarray, how: CellNormalizer) -> tuple[np.ndarray, float]:

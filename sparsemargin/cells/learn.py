@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -144,6 +145,8 @@ def _learn(
         keep_outputs(learner, X, of_cells, groups)
     if is_new:
         learner.fitted.classes = own_classes
+        if isinstance(weights := options.params.get("class_weight"), Mapping):
+            learner.class_weight = weights  # named by these classes, not by their texts
     return learner
 
 

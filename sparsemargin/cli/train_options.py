@@ -27,7 +27,7 @@ from sparsemargin.saving.model_files import load_learner
 from sparsemargin.streaming.checkpoints import check_free
 from sparsemargin.streaming.learn_texts import vectorizer_for
 
-# Texts have at most one column less.
+# Texts can have at most 2**31 - 1 columns.
 _TOO_MANY_BITS = 31
 
 

@@ -88,7 +88,7 @@ def _download(dataset: DataSet, folder: Path) -> None:
             if file.sources:
                 parts = [str(_own_part(source, folder) or source) for source in file.sources]
                 origin = f"made of {' and '.join(parts)}"
-                # Not if the folder is a file, say, or can't be written.
+                # Copies do not help if the folder is a file, or can't be written.
                 if isinstance(error, ValueError | URLError) or error.filename is None:
                     reason += f". Right copies of these, put into {folder}, would do"
             raise DownloadError(f"{file.name} not {origin}: {reason}") from error

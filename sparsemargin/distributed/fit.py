@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -38,6 +38,7 @@ from sparsemargin.models.inputs.rows import intercept_scale
 from sparsemargin.models.inputs.training_set import weights_by_class
 from sparsemargin.models.selection import MOST_ROWS, DefaultAlgorithm
 from sparsemargin.readers.text_forms import DocumentForm, Missing
+from sparsemargin.streaming.learn_texts import classes_of_texts
 from sparsemargin.streaming.options import WEIGHT_MEMORY
 from sparsemargin.streaming.report import ProgressLines
 
@@ -150,8 +151,9 @@ def fit_distributed(
         "uniform". No effect for "ho" and "so".
     min_rows : int, default=1000
         Consecutive shards with fewer rows are joined into shards with at least `min_rows` rows,
-        because averages of models of few rows are less accurate. Row caches are not joined. 1: no
-        shards are joined.
+        because averages of models of few rows are less accurate. Small shards between large ones
+        may keep fewer rows. Files that are joined are read again, and row caches are not joined. 1:
+        no shards are joined.
     classes, positive, multilabel, n_features, hash_bits, zero_based, dtype
         Parameters for files, see `fit_svmlight`. For row caches and files of texts, only
         `classes`, `positive` and `multilabel` can be used.
@@ -253,6 +255,8 @@ def learn_shards(shards: Any, y: Any, options: ShardOptions) -> Learner:
     found = shards_of(shards, y, options.reading(), options.cache_dir, options.max_index, row_maker)
     files = [shard for shard in found if isinstance(shard, FileShard)]
     are_cells = row_maker is not None and not isinstance(row_maker, Texts)
+    if isinstance(row_maker, Texts):
+        options = replace(options, classes=classes_of_texts(options.classes))
     if not files:
         _refuse(options, _OF_FILES, "is of files, and these shards are matrices")
     if are_cells:
@@ -294,6 +298,8 @@ def learn_shards(shards: Any, y: Any, options: ShardOptions) -> Learner:
             rounds.write_checkpoint(learner)
         if are_cells and row_maker.of_truths:
             learner.fitted.classes = learner.fitted.classes == "True"
+            if isinstance(weights := options.params.get("class_weight"), Mapping):
+                learner.class_weight = weights
         return learner
 
 

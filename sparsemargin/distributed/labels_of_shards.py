@@ -37,7 +37,7 @@ def warn_of_labels(
         most = max(np.count_nonzero(orders[s].counts) for s in narrow)
         warn_user(
             f"{len(narrow)} of {len(orders)} shards {'has' if len(narrow) == 1 else 'have'} rows "
-            f"of {'one class' if most == 1 else f'at most {most} classes'} only (the first is "
+            f"of {'one class' if most == 1 else f'at most {most} classes'} only (first: "
             f"{titles[narrow[0]]}), and the data have {np.count_nonzero(whole.counts)} "
             f"classes. A shard can't learn the classes that it lacks. {remedy}"
         )

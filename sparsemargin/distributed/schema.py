@@ -150,9 +150,9 @@ def schema_of_matrices(surveys: Sequence[Survey], titles: Sequence[str]) -> Sche
                 f"The labels of {titles[labelled[0]]} and {titles[s]} are of different kinds: "
                 f"{kinds[0]} and {kinds[1]}. Give them all in one way."
             )
-    refuse_no_labels(np.array(labelled))
+    classes = np.unique(np.concatenate([surveys[s].labels for s in labelled] or [first.labels]))
+    refuse_no_labels(classes)
     first = surveys[labelled[0]]
-    classes = np.unique(np.concatenate([surveys[s].labels for s in labelled]))
     if first.form is None:
         refuse_lone(classes, "y")
     n_columns = int(first.n_columns or 0)

@@ -122,9 +122,7 @@ class Rejector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             found = self._threshold_of(estimator, X, y, **fit_params)
         else:
             found = rejection(_model_of(estimator).fitted, self.max_error)
-        self._take(estimator)
-        self.threshold_, self.share_ = found
-        return self
+        return self._take(estimator, *found)
 
     def _threshold_of(
         self, estimator: FrozenEstimator, X: Any, y: Any, sample_weight: Any = None, **others: Any
@@ -155,11 +153,15 @@ class Rejector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         wrong = fitted.classes[codes] != labels
         return least_confidence(confidence, wrong, weights, self.max_error)
 
-    def _take(self, estimator: Any) -> Self:
-        """Set the fitted estimator, its classes, and the label of rejected rows."""
+    def _take(self, estimator: Any, threshold: float, share: float) -> Self:
+        """Set the fitted estimator, its classes, the label of rejected rows, and the threshold. All
+        are set at once, because another thread may predict meanwhile."""
         classes = _model_of(estimator).fitted.classes
-        self.unknown_ = label_unlike(classes, self.unknown)
-        self.estimator_, self.classes_ = estimator, classes
+        unknown = label_unlike(classes, self.unknown)
+        self.__dict__.update(
+            estimator_=estimator, classes_=classes, unknown_=unknown, threshold_=threshold,
+            share_=share,
+        )  # fmt: skip
         return self
 
     def confidence(self, X: Any) -> np.ndarray:
@@ -171,11 +173,10 @@ class Rejector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def predict(self, X: Any) -> np.ndarray:
         """Predict the class of every row, or `unknown_` for a rejected row, shape (n_samples,)."""
         check_is_fitted(self)
-        # Another thread may fit the model meanwhile.
-        estimator, threshold = self.estimator_, self.threshold_
-        answers = np.append(self.classes_, self.unknown_)
-        codes, confidence = _codes_and_confidence(estimator, X)
-        return answers[np.where(confidence < threshold, len(answers) - 1, codes)]
+        known = dict(vars(self))  # another thread may fit the model meanwhile
+        answers = np.append(known["classes_"], known["unknown_"])
+        codes, confidence = _codes_and_confidence(known["estimator_"], X)
+        return answers[np.where(confidence < known["threshold_"], len(answers) - 1, codes)]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the accuracy. Rejected rows count as errors. `X` and `y` are as for `fit`."""
@@ -224,8 +225,7 @@ class Rejector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         known = Rejection.restored(values, model.fitted.classes)
         inner = FrozenEstimator(inner) if known.frozen else inner
         made = cls(clone(inner), max_error=known.max_error, unknown=known.unknown)
-        made.threshold_, made.share_ = known.threshold, known.share
-        return made._take(inner)
+        return made._take(inner, known.threshold, known.share)
 
 
 def _codes_and_confidence(estimator: Any, X: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -47,7 +47,7 @@ class Answer:
         async def ask() -> Any:
             session = await store.set_session()
             response = await session.get(store.encode_url(url), **how)
-            # The connection is asked here, because the response drops it when the body has arrived.
+            # The connection is read here, because the response drops it when the body has arrived.
             connection = response.connection
             return response, None if connection is None else connection.protocol
 

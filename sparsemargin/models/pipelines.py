@@ -78,14 +78,14 @@ def check_names(names: Any, n_features: int, argument: str = "feature_names") ->
     fitted vectorizer. Errors name the argument."""
     if hasattr(names, "get_feature_names_out"):
         names = names.get_feature_names_out()
-    if hasattr(names, "to_numpy"):  # A Series would return names by its own labels.
-        names = names.to_numpy()
-    in_order = hasattr(names, "__getitem__") and not isinstance(names, Mapping)
+    in_order = hasattr(names, "__getitem__") and not isinstance(names, Mapping | str)
     if names is not None and (not in_order or getattr(names, "ndim", 1) != 1):
         raise ValueError(
-            f"feature_names is a {type(names).__name__}. Pass a list of names in the order of the "
+            f"{argument} is a {type(names).__name__}. Pass a list of names in the order of the "
             "columns of X, or a fitted vectorizer."
         )
+    if hasattr(names, "to_numpy"):  # A Series would return names by its own labels.
+        names = names.to_numpy()
     if names is not None and len(names) != n_features:
         raise ValueError(
             f"{argument} has {len(names)} names, but there are {n_features} features. Pass one for "

@@ -242,7 +242,7 @@ def cells_of(adata: Any, layer: str | None = None, var: str | None = None) -> Ce
         raise ValueError("A view of a backed AnnData can't be read. Pass adata.to_memory().")
     layers = [name for name in adata.layers if name is not None]  # None is X in anndata 0.13
     is_layer, is_raw = layer in layers, layer == "raw" and adata.raw is not None
-    layers += ["raw"] * (adata.raw is not None)
+    layers += ["raw"] * (adata.raw is not None and "raw" not in layers)
     if layer is not None and not is_layer and not is_raw:
         raise _no_layer("The AnnData", layer, layers)
     frame = adata.raw.var if is_raw and not is_layer else adata.var
@@ -271,7 +271,8 @@ def cells_of(adata: Any, layer: str | None = None, var: str | None = None) -> Ce
 
 def _pandas_names(names: Any) -> np.ndarray:
     """Return the names in an index or a column of pandas, as text, as in files."""
-    found = np.array(list(map(str, names)), dtype=object)
+    texts = (each.decode() if isinstance(each, bytes) else str(each) for each in names)
+    found = np.array(list(texts), dtype=object)
     found[np.asarray(names.isna())] = MISSING_NAME
     return found
 

@@ -10,6 +10,7 @@ traceback of an error exists, and block every later read in the process.
 
 from __future__ import annotations
 
+import shlex
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -29,6 +30,12 @@ _DEFLATE, _SHUFFLE, _FLETCHER32, _LZF = 1, 2, 3, 32000
 _PLUGINS = {32001: "blosc", 32004: "lz4-hdf5", 32008: "lz4-hdf5", 32015: "zstd"}
 _PACKERS = {_DEFLATE, _LZF, *_PLUGINS}
 
+# For the first bytes of packed files, the command that unpacks them.
+_UNPACK = {
+    b"\x1f\x8b": "gunzip -c {} > NEW.h5ad", b"BZ": "bunzip2 -c {} > NEW.h5ad",
+    b"\xfd7": "unxz -c {} > NEW.h5ad", b"PK": "unzip -d FOLDER {}",
+}  # fmt: skip
+
 # Largest number of soft links in a chain. Longer chains are assumed to be circles.
 _LINKS = 16
 
@@ -41,9 +48,10 @@ def open_hdf5(name: str, path: str, n_bytes: int) -> tuple[Group, Any]:
         if "file signature not found" not in str(error):
             raise
         with open(path, "rb") as packed:
-            program = {b"\x1f\x8b": "gunzip -k", b"PK": "unzip -d FOLDER"}.get(packed.read(2))
+            program = _UNPACK.get(packed.read(2))
         if program is not None:
-            raise ValueError(f"{name} is packed. Unpack it: {program} {name}") from None
+            command = program.format(shlex.quote(name))
+            raise ValueError(f"{name} is packed. Unpack it: {command}") from None
         raise ValueError(
             f"{name} is no HDF5 file, or its beginning is damaged. Files of cells are .h5ad, 10x "
             ".h5, zarr stores and matrix.mtx. For a table, read it with pandas.read_csv(path, "

@@ -7,6 +7,8 @@ from dataclasses import replace
 from math import inf
 from typing import Any
 
+import numpy as np
+
 from sparsemargin.files.kinds import FORMS
 from sparsemargin.files.sources import File, Source, open_sources
 from sparsemargin.models import Learner
@@ -43,6 +45,10 @@ def _bytes_of(sources: list[Source]) -> float:
     return float(sum(size * factor for size, factor in zip(sizes, factors, strict=True) if size))
 
 
+# Types of truth values.
+_TRUTHS = {bool, np.bool_}
+
+
 def learn_documents(
     path: File | Iterable[File], vectorizer: Any, how: DocumentForm, **given: Any
 ) -> Learner:
@@ -62,7 +68,7 @@ def learn_documents(
     if options.init_model is not None:
         options = replace(with_init_model(options), adds_classes=True)
     if options.classes is not None:
-        options = replace(options, classes=_as_texts(options.classes))
+        options = replace(options, classes=classes_of_texts(options.classes))
     how = replace(how, multilabel=options.multilabel or options.positive is not None)
     # Vectorizing takes much longer than training, so no core is set aside for the training thread.
     n_threads = threads_for(options.n_jobs)
@@ -82,8 +88,8 @@ def learn_documents(
     return learner
 
 
-def _as_texts(classes: Any) -> Any:
+def classes_of_texts(classes: Any) -> Any:
     """Return classes, with truth values as text, which they are in files of texts."""
     labels = classes.tolist() if hasattr(classes, "tolist") else classes
-    is_of_truths = isinstance(labels, Sequence | Set) and set(map(type, labels)) == {bool}
+    is_of_truths = isinstance(labels, Sequence | Set) and set(map(type, labels)) <= _TRUTHS
     return list(map(str, labels)) if is_of_truths else classes

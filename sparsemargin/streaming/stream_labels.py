@@ -138,12 +138,12 @@ class StreamLabels:
         named = weighted if isinstance(weighted, dict) else {}
         if not self.are_known:
             if len(table.texts) < 2 - many or any(table.find(label) < 0 for label in named):
-                self._refuse_first_rows()
+                self._check_first_rows()
             self.encoder = encoder_of(table.values(), self.source.names, many)
         if named:
             learner.class_weight = weights_by_class(named, self.classes)
 
-    def _refuse_first_rows(self) -> None:
+    def _check_first_rows(self) -> None:
         """Raise an error for first rows without all classes, unless the source was read whole."""
         if self.passes.labels_may_come:
             raise NewClassError

@@ -52,10 +52,10 @@ def test_annotate_rejects_too_few_genes_and_warns_of_few(model, tmp_path, name, 
     expected = annotate(model, cells())
     for what in adata, tmp_path / "other.h5ad":
         if share < 0.5:
-            with pytest.raises(ValueError, match=f"[Pp]ass {remedy}: so 200 genes are found"):
+            with pytest.raises(ValueError, match=f"[Pp]ass {remedy}. Then 200 genes are found"):
                 annotate(model, what)
         else:
-            with pytest.warns(UserWarning, match=f"lowered by .*[Pp]ass {remedy}: so 200 genes"):
+            with pytest.warns(UserWarning, match=f"lowered by .*[Pp]ass {remedy}. Then 200 genes"):
                 types = annotate(model, what)
             assert types.confidence.mean() < expected.confidence.mean() - 0.1
         given = dict([re.fullmatch(r"(\w+)='(\w+)'", remedy).groups()])
@@ -74,7 +74,7 @@ def test_error_of_a_small_panel_suggests_training_on_its_genes(model):
     del unknown.var["symbol"]
     with pytest.raises(ValueError, match=r"has none of the 200 genes.*Name the genes"):
         annotate(model, unknown)
-    with pytest.raises(ValueError, match="Leave out var='ensembl': so 200 genes"):
+    with pytest.raises(ValueError, match=r"Leave out var='ensembl'\. Then 200 genes"):
         annotate(model, cells(), var="ensembl")
 
 
@@ -206,7 +206,7 @@ def test_missing_names_of_cells_are_nan(model, tmp_path, kind):
 def test_error_of_10x_files_suggests_another_var_column(model, tmp_path):
     genes, barcodes = [f"GENE{j}" for j in range(200)], [f"cell{i}" for i in range(300)]
     write_10x(tmp_path / "cells.h5", COUNTS, genes, barcodes)
-    with pytest.raises(ValueError, match=r"(Pass var='name'|Leave out var='id'): so"):
+    with pytest.raises(ValueError, match=r"(Pass var='name'|Leave out var='id'). Then"):
         annotate(model, tmp_path / "cells.h5", var="id")
     annotate(model, tmp_path / "cells.h5", var="name")
 

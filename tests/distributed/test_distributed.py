@@ -468,7 +468,7 @@ def test_unsupported_options_raise_an_error(how, words):
     (lambda X, y: [(X[:0], y[:0])] * 4, r"No shard has rows: shard 0, shard 1, shard 2, \.\.\."),
     (lambda X, y: [(X[:0], y[:0]), (X, y), (X[:, :30], y)], "Shard 1 has 40 features, shard 2"),
     (lambda X, y: [(X, y), (X[:0], y)], "Shard 1 of 2.*0 rows, and y 240 labels"),
-    (lambda X, y: [(X, y), (["a text"], y[:1])], "Shard 1 of 2.*holds text"),
+    (lambda X, y: [(X, y), (["a text"], y[:1])], "Shard 1 of 2.*X is a list of texts"),
     (lambda X, y: [(X, y), (X[:, :30], y)], "40 features, shard 1 has 30"),
     (lambda X, y: [(X, y), (X, y.astype(str))], "numbers and text"),
     (lambda X, y: [(X, y), (X, y > 0)], "numbers and truth values"),
@@ -507,7 +507,7 @@ def test_shards_of_one_class_cause_one_warning(how, tmp_path):
     halves = [np.flatnonzero(y == label) for label in (1, 0)]
     shards = [(X[rows], y[rows]) for rows in (slice(60), *halves)]
     shards.insert(1, (X[:0], y[:0]))
-    told = r"2 of 3 shards have rows of one class only \(the first is shard 2\), and the data h.* 2"
+    told = r"2 of 3 shards have rows of one class only \(first: shard 2\), and the data h.* 2"
     for form, function in (shards, "fit_csr"), (write_each(tmp_path, shards), "fit_svmlight"):
         with pytest.warns(UserWarning, match=rf"{told} classes.*one machine by {function}") as met:
             fit_distributed(form, **{"algo": "alma", **how})

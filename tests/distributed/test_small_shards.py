@@ -4,20 +4,26 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
 from problems.shards import assert_same, cut, make_data, write_each
 from sparsemargin import fit_csr
-from sparsemargin.distributed import fit_distributed
+from sparsemargin.distributed import fit, fit_distributed
 from sparsemargin.distributed.small_shards import runs_of
 
 HOW = {"random_state": 3, "algo": "arow", "max_iter": 2}
 
 
+def test_runs_are_as_short_as_possible():
+    runs = [range(2), range(2, 3), range(3, 7)]
+    assert runs_of([5, 5, 20, 4, 4, 4, 9], 10) == runs
+    assert runs_of([6, 4, 5, 5, 3], 10) == [range(2), range(2, 5)]
+    assert runs_of([1, 50, 1], 10) == [range(1), range(1, 2), range(2, 3)]
+
+
 @given(n_rows=st.lists(st.integers(1, 30), max_size=12), least=st.integers(1, 40))
-@example([5, 5, 20, 4, 4, 4, 9], 10)
 def test_runs_have_enough_rows_and_leave_large_shards_alone(n_rows, least):
     runs = runs_of(n_rows, least)
     assert [s for run in runs for s in run] == [*range(len(n_rows))]
@@ -106,3 +112,20 @@ def test_errors_name_the_shards_that_were_joined(tmp_path):
         fit_distributed(shards, min_rows=500, **HOW)
     with pytest.raises(ValueError, match="min_rows"):
         fit_distributed(shards, min_rows=0, **HOW)
+
+
+def test_class_names_of_texts_may_be_truth_values(tmp_path):
+    lines = "".join(f"{i % 2 == 0}\tword{i % 2} more\n" for i in range(40))
+    (tmp_path / "a.tsv").write_text(lines)
+    for truths in [True, False], np.array([True, False]), [np.bool_(True), np.bool_(False)]:
+        model = fit_distributed([str(tmp_path / "a.tsv")], classes=truths, max_iter=1)
+        assert model.classes_.tolist() == ["False", "True"]
+
+
+def test_shards_of_a_thousand_rows_are_not_joined_by_default(monkeypatch):
+    monkeypatch.setattr(fit, "runs_of", runs_of)
+    X, y = make_data(n_rows=4200)
+    for n_shards, n_joined in (4, 4), (8, 4), (60, 4):
+        rounds = []
+        fit_distributed(cut(X, y, n_shards), on_round=rounds.append, **HOW)
+        assert len(rounds[0].corrections) == n_joined

@@ -227,10 +227,12 @@ def test_forked_process_does_not_wait_for_the_lock_of_a_kernel(rows):
         child = os.fork()
         if child == 0:
             signal.alarm(20)
+            status = 1
             try:
                 model.predict(rows[0])
+                status = 0
             finally:
-                os._exit(0)
+                os._exit(status)
     assert os.waitpid(child, 0)[1] == 0
 
 

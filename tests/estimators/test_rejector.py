@@ -137,7 +137,7 @@ def test_threshold_of_a_frozen_classifier_is_that_of_the_rows_of_fit():
     assert clone(frozen).fit(X[1000:2000], y[1000:2000], sample_weight=weights).share_ == 1
     with pytest.raises(ValueError, match="needs 30 rows on which it was not trained, got 20"):
         clone(frozen).fit(X[1000:1020], y[1000:1020])
-    with pytest.raises(ValueError, match="max_error must be a share"):
+    with pytest.raises(ValueError, match="max_error must be a number"):
         Rejector(FrozenEstimator(model), max_error=2).fit(X, y)
     assert clone(frozen).fit(X, y[:, np.newaxis]).share_ == clone(frozen).fit(X, y).share_
 
@@ -201,5 +201,5 @@ def test_wrong_estimators_and_shares_are_reported():
         with pytest.raises(TypeError, match=r"\) is no classifier of sparsemargin"):
             Rejector(other).fit(X, Y)
     for share in None, "0.1", np.nan:
-        with pytest.raises(ValueError, match=r"max_error must be a share from 0 to 1, got"):
+        with pytest.raises(ValueError, match=r"max_error must be a number from 0 to 1, got"):
             Rejector(AROWClassifier(), max_error=share).fit(X, Y)

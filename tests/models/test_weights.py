@@ -22,6 +22,7 @@ from sparsemargin import (
     PNormPerceptron,
     SecondOrderPerceptron,
     fit_svmlight,
+    fit_text,
     load_model,
     save_model,
 )
@@ -123,6 +124,19 @@ def test_rows_of_a_class_of_weight_0_are_skipped(model):
     of_class = clone(model).set_params(class_weight={0: 0, 1: 5.0}).fit(X, y)
     assert_array_equal(of_class.decision_function(X), of_rows.decision_function(X))
     assert of_class.t_ == of_rows.t_ == 1 + 12 * y.sum()
+
+
+def test_names_of_weighted_classes_are_labels_of_files(tmp_path):
+    texts, rows = tmp_path / "a.tsv", tmp_path / "a.svm"
+    texts.write_text("".join(f"{1 + i % 2}\tword{i % 3} more{i % 2}\n" for i in range(40)))
+    with pytest.raises(ValueError, match="01"):
+        fit_text(texts, algo="arow", class_weight={"01": 5})
+    dump_svmlight_file(*make_problem(60), str(rows), zero_based=False)
+    equal = [fit_svmlight(rows, "arow", class_weight={name: 5}, max_iter=1).coef_
+             for name in (1, "1", "+1", 1.0)]  # fmt: skip
+    assert all(np.array_equal(each, equal[0]) for each in equal)
+    with pytest.raises(ValueError, match="several weights for one class"):
+        fit_svmlight(rows, "arow", class_weight={"1": 2, "+1": 3})
 
 
 @pytest.mark.parametrize("max_iter", [2, 12])

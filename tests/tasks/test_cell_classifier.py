@@ -233,7 +233,7 @@ def test_missing_genes_lower_probabilities(model):
     with pytest.warns(UserWarning, match="X lacks 50 of the 200 genes"):
         told = model.predict_proba(few)
     assert told.max(axis=1).mean() < model.predict_proba(FRAME).max(axis=1).mean()
-    with pytest.raises(ValueError, match="match='case': so 200 genes are found"):
+    with pytest.raises(ValueError, match=r"match='case'\. Then 200 genes are found"):
         model.predict(FRAME.rename(columns=str.lower))
     other = model.predict(FRAME.rename(columns=str.lower), match="case")
     assert np.array_equal(other, model.predict(FRAME))
@@ -519,3 +519,12 @@ def test_annotate_reads_as_the_model_does():
     for bad in ({"key_added": 3}, {"min_share": 0.5}):
         with pytest.raises(ValueError, match=next(iter(bad))):
             annotate(model, adata, **bad)
+
+
+def test_weights_of_truth_values_are_those_of_the_classes():
+    adata = cells()
+    adata.obs["is_a"] = TYPES == "A"
+    model = CellClassifier("is_a", class_weight={True: 2.0}, max_iter=2, random_state=0).fit(adata)
+    assert model.classifier_.class_weight == {True: 2.0}
+    rows = model.normalizer_.transform(adata.X)
+    clone(model.classifier_).fit(rows, adata.obs["is_a"].to_numpy())

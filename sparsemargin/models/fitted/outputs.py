@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin._checks import check_count
+from sparsemargin._checks import check_count, check_real
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin._engine.fitting.threads import run_together
 from sparsemargin._engine.messages import warn_of_convergence, warn_user
@@ -157,8 +157,7 @@ def check_rejection(fitted: Fitted, max_error: Any) -> None:
             "To leave rows without a class takes a model of one class a row; this one may have "
             "several. Pass a threshold to predict_labels."
         )
-    if not (isinstance(max_error, int | float | np.floating) and 0.0 <= max_error <= 1.0):
-        raise ValueError(f"max_error must be a share from 0 to 1, got {max_error!r}.")
+    check_real("max_error", max_error, 0, 1)
 
 
 def least_confidence(

@@ -78,8 +78,9 @@ def multilabel_targets(y: Any, n_columns: int | None = None) -> MultilabelTarget
     if not set(map(type, labels)) <= {str, bool, int}:
         for at in (at for at, label in enumerate(labels) if is_missing(label)):
             _refuse_gap(f"{place(at)} is {labels[at]}", "pandas.notna(label)")
-    for at in (at for at, label in enumerate(labels) if isinstance(label, str) and not label):
-        _refuse_gap(f"{place(at)} is ''", "label != ''")
+    empty = ("", b"")
+    for at in (at for at, label in enumerate(labels) if label in empty):
+        _refuse_gap(f"{place(at)} is {labels[at]!r}", "label not in ('', b'')")
     return MultilabelTargets("lists", (len(y),), Positives(starts, label_array(labels, place)))
 
 

@@ -180,16 +180,22 @@ def refuse_no_rows(targets: Targets, steps: np.ndarray, weights: np.ndarray | No
 
 def weights_by_class(class_weight: Any, classes: np.ndarray) -> Any:
     """Return `class_weight` with the classes that its names stand for, if they are labels of files.
-    Names of no class are kept."""
+    Names of no class are kept. Classes that are floats are those of svmlight text, where labels
+    that are equal as numbers are the same. A ValueError is raised for two weights of a class."""
     if not isinstance(class_weight, Mapping):
         return class_weight
     known = {word_of(label_text(each)): each for each in classes.tolist()}
 
     def class_named(name: Any) -> Any:
-        number = nan if classes.dtype.kind == "U" else number_of(name)
+        number = number_of(name) if classes.dtype.kind == "f" else nan
         return known.get(word_of(label_text(name)), name if isnan(number) else number)
 
-    return {class_named(name): weight for name, weight in class_weight.items()}
+    found = {class_named(name): weight for name, weight in class_weight.items()}
+    if len(found) < len(class_weight):
+        raise ValueError(
+            f"class_weight={class_weight!r} has several weights for one class. Pass one of them."
+        )
+    return found
 
 
 def named_weights(weights: Mapping[Any, float], classes: np.ndarray) -> np.ndarray:
