@@ -89,6 +89,9 @@ class Hdf5Group(Group):
         if isinstance(found, h5py.Group):
             return Hdf5Group(self.file, path, self.n_bytes, found)
         if isinstance(found, h5py.Dataset):
+            # anndata writes None, for example if there is no X, as an empty dataset.
+            if found.shape is None and found.attrs.get("encoding-type") == "null":
+                return None
             return Hdf5Array.of(self.file, path, self.n_bytes, found)
         return None
 
