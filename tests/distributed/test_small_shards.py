@@ -31,7 +31,7 @@ def test_runs_have_enough_rows_and_leave_large_shards_alone(n_rows, least):
         if len(run) > 1:
             assert all(n_rows[s] < least for s in run)
         if sum(n_rows[s] for s in run) < least:
-            # There are no other small shards beside it.
+            # The neighbours of the run are large.
             beside = [*runs[max(i - 1, 0) : i], *runs[i + 1 : i + 2]]
             assert all(n_rows[other[0]] >= least for other in beside)
 

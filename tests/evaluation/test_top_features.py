@@ -67,7 +67,7 @@ def test_names_in_a_series_are_taken_in_their_order(tmp_path):
     pandas = pytest.importorskip("pandas")
     model = AROWClassifier(random_state=0).fit(np.eye(3), [0, 1, 2])
     for index in ([2, 0, 1], ["x", "y", "z"]):
-        # Such an index is left after rows of a table were sorted or filtered.
+        # A table has such an index after its rows were sorted or filtered.
         names = pandas.Series(["a", "b", "c"], index=index)
         top = top_features(model, 1, feature_names=names)
         assert [pairs[0][0] for pairs in top.values()] == ["a", "b", "c"]

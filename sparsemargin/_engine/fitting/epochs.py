@@ -24,7 +24,8 @@ from sparsemargin._engine.state import (
 
 # Least seconds between two progress lines of a verbose fit.
 _OFTEN = 0.5
-# The same for other fits, which report their progress if the number of epochs is not limited.
+# Least seconds between two progress lines of other fits. They report their progress if the number
+# of epochs is not limited.
 _SELDOM = 10.0
 
 # The matrix of dot products is computed when the plain loop has made PATIENCE times as many
