@@ -44,11 +44,11 @@ def command(
     sources = open_sources(files)
     check_apart(sources)
     check_model(model, sources)
-    if input_kind(sources, None) != "cells":
+    options = ReadingOptions.of(reading)
+    if input_kind(sources, options) != "cells":
         raise click.UsageError(
             f"{sources[0].name} is not a file of cells. Pass .h5ad, .zarr, .h5 or .mtx files."
         )
-    options = ReadingOptions.of(reading)
     form, names = options.cell_form(), ("layer", "var", "match")
     given = {name: getattr(form, name) for name in names if getattr(options, name) is not None}
     sparsemargin.annotate(

@@ -14,6 +14,7 @@ import click
 from click.core import ParameterSource
 
 from sparsemargin.cli.options import CELL_OPTIONS, File
+from sparsemargin.cli.parameters import option_name
 from sparsemargin.files.atomic import check_replaceable, descriptor_of, is_stream, replacing
 from sparsemargin.files.compression import encoding_named
 from sparsemargin.files.distinct import Named, SameFileError, check_distinct
@@ -33,6 +34,24 @@ STANDARD_OUTPUT = STANDARD_INPUT
 
 #: Kinds of input that differ in how they are trained on.
 InputKind = Literal["svmlight", "texts", "cells"]
+
+# The kinds of input that have an option, for the options that not all kinds have.
+_KINDS_WITH: dict[str, tuple[InputKind, ...]] = {
+    **dict.fromkeys(("text", "missing", "keep", "encoding"), ("texts",)),
+    **dict.fromkeys((*CELL_OPTIONS, "target_sum", "batch"), ("cells",)),
+    **dict.fromkeys(("zero_based", "float32", "n_features"), ("svmlight",)),
+    "label": ("texts", "cells"),
+}  # fmt: skip
+
+# The files of each kind, and one of them, in words.
+_FILES_OF: dict[InputKind, str] = {
+    "svmlight": "svmlight text",
+    "texts": "files of texts",
+    "cells": "files of cells (.h5ad, .zarr, .h5 or .mtx)",
+}
+_FILE_OF: dict[InputKind, str] = {
+    "svmlight": "svmlight text", "texts": "a file of texts", "cells": "a file of cells",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -62,10 +81,27 @@ class ReadingOptions:
         """The column with the labels, or for cells the table."""
         return self.label or "label"
 
-    @property
-    def cell_options(self) -> dict[str, Any]:
-        """The options that only files of cells have."""
-        return {name: getattr(self, name) for name in CELL_OPTIONS}
+    def check_kind(self, kind: InputKind, name: str, **others: Any) -> None:
+        """Raise a UsageError for an option that was given, but that files of this kind do not have.
+
+        `name` is that of the first file. `others` are further options of the command; None if they
+        were not given.
+        """
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        given = {each.name for each in fields(self) if values[each.name] != each.default}
+        if encoding_named(self.encoding) == "utf-8":
+            given.discard("encoding")
+        given |= {option for option, value in others.items() if value is not None}
+        for option, kinds in _KINDS_WITH.items():
+            if option not in given or kind in kinds:
+                continue
+            needed = " or ".join(_FILES_OF[each] for each in kinds)
+            named = kind == "svmlight" and "texts" in kinds
+            advice = ", or pass --format, such as --format tsv" if named else ""
+            raise click.UsageError(
+                f"{option_name(option)} needs {needed}, and {name} is {_FILE_OF[kind]}. Leave it "
+                f"out{advice}."
+            )
 
     def as_model(self, wrappers: Mapping[str, Mapping[str, Any]], kind: InputKind) -> Self:
         """Return the options; those that were not given are taken from a model's estimators."""
@@ -104,49 +140,39 @@ class ReadingOptions:
 
 
 def input_kind(
-    files: Sequence[Source | str], form: Any, *, texts: bool = False, encoding: str = "utf-8",
-    **cell_options: Any,
+    files: Sequence[Source | str], options: ReadingOptions, *, form: Any = None,
+    texts: bool = False, **others: Any,
 ) -> InputKind:  # fmt: skip
     """Return the kind of all input files of a command. Files of several kinds raise a UsageError.
 
-    `form` and `texts` are as for `kind_of`. Raise a UsageError also for an `encoding` other than
-    UTF-8 if the files are not texts, and for a value of `cell_options` if they are not cells. Raise
-    a ValueError for models, row caches and archives.
+    `form` and `texts` are as for `kind_of`. Raise a UsageError also for one of the `options` or the
+    `others` that was given, but files of this kind do not have. Raise a ValueError for models, row
+    caches and archives.
     """
     kinds: dict[str, Kind] = {}
-    encoded = encoding_named(encoding) != "utf-8"
+    encoded = encoding_named(options.encoding) != "utf-8"
     for each in files:
         name = each if isinstance(each, str) else each.name
         kinds[name] = kind = kind_of(each, form, texts=texts or encoded)
-        if encoded and kind in ("cells", "svmlight"):
-            raise click.UsageError(
-                f"--encoding {encoding} needs files of texts, and {name} is {KIND_NAMES[kind]}. "
-                "Leave it out, or pass --format, such as --format tsv."
-            )
         check_readable(name, kind)
     # An empty file, such as a .txt without the labels of fastText, can be read as any kind.
     empty = {each.name for each in files if isinstance(each, Source) and each.size == 0}
     kinds = {name: kind for name, kind in kinds.items() if name not in empty} or kinds
     found = set(kinds.values())
-    if found == {"cells"}:
-        return "cells"
-    if "cells" in found:
+    if "cells" in found and len(found) > 1:
         raise click.UsageError(
             "Files of cells and of text can't be read together. Pass files of one kind."
         )
-    for name, value in cell_options.items():
-        if value is not None:
-            raise click.UsageError(
-                f"--{name.replace('_', '-')} needs files of cells: .h5ad, .zarr, .h5 or .mtx."
-            )
-    if found == {"svmlight"}:
-        return "svmlight"
-    if "svmlight" in found:
+    if "svmlight" in found and len(found) > 1:
         named = ", ".join(f"{name} ({kind})" for name, kind in kinds.items())
         raise click.UsageError(
             f"Texts and svmlight text can't be read together: {named}. Pass files of one kind."
         )
-    return "texts"
+    kind_of_all: InputKind = "texts"
+    if "cells" in found or "svmlight" in found:
+        (kind_of_all,) = found
+    options.check_kind(kind_of_all, next(iter(kinds)), **others)
+    return kind_of_all
 
 
 def is_normalizer(step: Any) -> bool:
@@ -183,16 +209,14 @@ def opened_model(
     learner, steps, wrappers = load_learner(model)
     rejection = rejection_of(model, learner, wrappers)
     step = None if steps is None else steps[-1]
+    if step is None and options.format not in (None, "svmlight"):
+        raise click.UsageError(
+            f"--format {options.format} needs a model of texts, and {model} was trained on svmlight "
+            "text. Leave it out."
+        )
     # A model of svmlight text reads all text files as svmlight text, regardless of their names.
     form = "svmlight" if step is None else options.format
-    kind = input_kind(
-        sources, form, texts=True, encoding=options.encoding, **options.cell_options
-    )  # fmt: skip
-    if options.keep and kind in ("svmlight", "cells"):
-        raise click.UsageError(
-            f"--keep {options.keep[0]} needs a table of texts: .csv, .jsonl, .parquet, or .tsv "
-            "with a header. Leave it out."
-        )
+    kind = input_kind(sources, options, form=form, texts=True)
     if kind == "cells" or is_normalizer(step):
         if kind != "cells" or not is_normalizer(step):
             trained, other = ("not ", "is") if kind == "cells" else ("", "is not")

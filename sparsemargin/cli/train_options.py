@@ -154,8 +154,9 @@ def job_of(options: TrainOptions) -> Job:
     outputs = [Named("the checkpoint", checkpoint)]
     check_apart(sources or names, outputs, {("-o", "--init-model")})
     kind = input_kind(
-        sources or names, options.reading.format, encoding=options.reading.encoding,
-        **options.reading.cell_options, target_sum=options.target_sum, batch=options.batch,
+        sources or names, options.reading, form=options.reading.format,
+        target_sum=options.target_sum, batch=options.batch, n_features=options.n_features,
+        float32=options.single or None,
     )  # fmt: skip
     init, steps, reading = None, None, options.reading
     if options.init_model is not None:
@@ -181,16 +182,10 @@ def _step_of(options: TrainOptions, kind: InputKind, step: Any, sources: list[So
                 "svmlight text. Pass --format, such as --format tsv."
             )
         return None
-    if options.single:
-        raise click.UsageError("--float32 needs svmlight text. Leave it out.")
     if kind == "cells":
         if init is not None and not is_normalizer(step):
             raise click.UsageError(f"{init} was not trained on cells. Leave --init-model out.")
         return step or _new_normalizer(options)
-    if reading.zero_based != "auto" or options.n_features is not None:
-        raise click.UsageError(
-            "--zero-based and --n-features need svmlight text, not texts. Leave them out."
-        )
     if options.hash_bits == _TOO_MANY_BITS:
         raise click.UsageError(
             f"--hash-bits {_TOO_MANY_BITS} is for svmlight text. For texts, pass at most "

@@ -227,7 +227,7 @@ def test_files_without_columns_are_refused(model):
         assert f"{name}: a " in error
         assert "file without column names has no column 'id'. Leave --keep id out, or" in error
     error = run("predict", "a.model", "test.svm", "--keep", "id", code=2).stderr
-    assert "--keep id needs a table of texts" in error
+    assert "--keep needs files of texts, and test.svm is svmlight text. Leave it out" in error
 
 
 def test_memory_does_not_depend_on_the_length_of_the_file(model):

@@ -134,7 +134,10 @@ def test_positive_option_needs_an_initial_model_of_its_classes():
 
 
 @pytest.mark.parametrize(("options", "words"), [
-    ("--float32", "--float32 needs svmlight text. Leave it out"),
+    ("--float32", "--float32 needs svmlight text, and t.tsv is a file of texts. Leave it out"),
+    ("--n-features 9", "--n-features needs svmlight text"),
+    ("--zero-based no", "--zero-based needs svmlight text"),
+    ("--layer X", "--layer needs files of cells"),
     ("--hash-bits 31", "--hash-bits 31 is for svmlight text. For texts, pass at most 30"),
     ("--classes=", "--classes has an empty label"),
     ("--classes ham,,spam", "--classes has an empty label"),
@@ -144,6 +147,22 @@ def test_positive_option_needs_an_initial_model_of_its_classes():
 def test_wrong_options_for_texts_are_refused(options, words):
     Path("t.tsv").write_text("spam\tcheap pills\nham\tlunch at noon\n" * 20)
     assert words in error_of(f"t.tsv -o t.model {options}", code=2)
+
+
+@pytest.mark.parametrize(
+    "options", ["--text body", "--label queue", "--missing drop", "--encoding cp1252", "--batch day"]
+)
+def test_options_that_svmlight_text_does_not_have_are_refused(options):
+    named = options.split()[0]
+    error = error_of(f"train.svm -o b.model {options}", code=2)
+    assert f"{named} needs files of " in error
+    assert "and train.svm is svmlight text. Leave it out" in error
+    if named != "--batch":
+        for command in "predict", "evaluate":
+            error = run(command, "a.model", "train.svm", *options.split(), code=2).stderr
+            assert f"{named} needs files of " in error
+    error = run("predict", "a.model", "train.svm", "--format", "tsv", code=2).stderr
+    assert "--format tsv needs a model of texts" in error
 
 
 def test_json_of_texts_has_no_mistakes_if_they_are_not_counted():
