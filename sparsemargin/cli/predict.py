@@ -73,7 +73,8 @@ _UNKNOWN = b"unknown"
         "repeated. The name gets the prefix kept_ if predictions have a column of this name. With "
         "--missing empty, lines of .jsonl may lack the column.")  # fmt: skip
 @option(OUTPUT, "--scores", is_flag=True,
-        help="Also print the decision values, separated by tabs, below a header.")  # fmt: skip
+        help="Also print the decision values, below a header. Columns are separated by tabs, or by "
+        "commas in a .csv.")  # fmt: skip
 @option(OUTPUT, "--proba", is_flag=True,
         help="Also print the probability of each class.")  # fmt: skip
 @option(OUTPUT, "--reject", "max_error", type=click.FloatRange(0, 1), is_flag=False,
@@ -83,8 +84,8 @@ _UNKNOWN = b"unknown"
 @option(OUTPUT, "--explain", "n_explained", type=click.IntRange(min=1), is_flag=False,
         flag_value=10, metavar="[K]",
         help="Print the K features with the largest contributions to the output of each label, in "
-        "lines of row, label, feature and contribution, separated by tabs. Also print the output, "
-        "the intercept and the sum of the other contributions. Without a value: 10.")  # fmt: skip
+        "lines of row, label, feature and contribution. Also print the output, the "
+        "intercept and the sum of the other contributions. Without a value: 10.")  # fmt: skip
 @dictionary_option(OUTPUT)
 @THRESHOLD
 @TOP_K
@@ -129,7 +130,9 @@ def command(
         least=None if rejection is None else rejection.threshold,
     )  # fmt: skip
     lists = learner.fitted.many or top_k is not None
-    printed, classes = Printed(options.keep, lists), learner.classes_.tolist()
+    separator = b"," if output.endswith(".csv") else b"\t"
+    printed = Printed(options.keep, lists, separator=separator)
+    classes = learner.classes_.tolist()
     names = list(map(label_text, classes))
     if scores:
         # With two classes there is one score, whose positive values stand for the second class.

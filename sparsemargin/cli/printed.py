@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import count, pairwise, repeat
 from math import isfinite
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ import numpy as np
 
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin.evaluation.explainer import Explainer, Explanation
-from sparsemargin.files.tsv import CONTROL, quoted, tsv_field, tsv_row
+from sparsemargin.files.tsv import CONTROL, escaped, quoted, tsv_row
 from sparsemargin.saving.readable import INTERCEPT
 from sparsemargin.streaming.predict import PredictedBlock
 
@@ -42,7 +43,8 @@ class Printed:
 
     A row has the columns `keep`, its label, or several labels if there are `lists` of them, and
     `numbers` or the `n_explained` largest contributions. `names_in` returns the names of all
-    features by the terms of some texts; if it is None, the explainer names them.
+    features by the terms of some texts; if it is None, the explainer names them. `separator` stands
+    between the columns of a table.
     """
 
     keep: tuple[str, ...]
@@ -51,6 +53,7 @@ class Printed:
     explainer: Explainer | None = None
     n_explained: int = 0
     names_in: Callable[[list[str]], Sequence[str]] | None = None
+    separator: bytes = b"\t"
 
     def rows(self, predicted: PredictedBlock) -> Iterator[tuple[Any, ...]]:
         """Yield the kept values of each row, the codes of its labels, its numbers, and the
@@ -83,7 +86,7 @@ class Printed:
         """Return the names of the columns of a table."""
         own = ["label", *(self.numbers.classes if self.numbers else ())]
         own = own if self.explainer is None else _EXPLAINED
-        return tsv_row([*self._names_beside(own), *own])
+        return tsv_row([*self._names_beside(own), *own], self.separator)
 
     def _names_beside(self, own: list[str]) -> list[str]:
         """Return the names of kept columns, with ``kept_`` before names that are taken already."""
@@ -98,6 +101,7 @@ class Printed:
         """Return the function that writes lines of labels or of a table. `texts` are the escaped
         classes."""
         numbers_of_rows, ended = count(1), [text + b"\n" for text in texts]
+        field = partial(quoted, separator=self.separator)
 
         def lines(predicted: PredictedBlock) -> Iterator[bytes]:
             if not in_table and not isinstance(predicted.codes, Positives):
@@ -105,18 +109,19 @@ class Printed:
                 yield from [ended[code] for code in predicted.codes.tolist()]
                 return
             for kept, codes, numbers, why in self.rows(predicted):
-                before = [tsv_field(_as_text(value)) for value in kept]
+                before = [field(escaped(_as_text(value))) for value in kept]
                 if self.explainer is None:
                     label = b",".join([texts[code] for code in codes])
                     values = [repr(number).encode() for number in numbers]
-                    fields = [*before, quoted(label) if in_table else label, *values]
-                    yield b"\t".join(fields) + b"\n"
+                    fields = [*before, field(label) if in_table else label, *values]
+                    yield self.separator.join(fields) + b"\n"
                     continue
                 before.append(b"%d" % next(numbers_of_rows))
                 for code, explained in zip(codes, why, strict=True):
                     for name, value in _parts(explained, self.n_explained):
-                        fields = [*before, quoted(texts[code]), name, repr(value).encode()]
-                        yield b"\t".join(fields) + b"\n"
+                        value = repr(value).encode()
+                        fields = [*before, field(texts[code]), field(name), value]
+                        yield self.separator.join(fields) + b"\n"
 
         return lines
 
@@ -148,7 +153,7 @@ class Printed:
 
 
 def _parts(explained: Explanation, n_features: int) -> Iterator[tuple[bytes, float]]:
-    """Yield names and values: the output, the intercept and the largest contributions.
+    """Yield escaped names and values: the output, the intercept and the largest contributions.
 
     The last pair is the sum of all other contributions, if there are any.
     """
@@ -157,7 +162,7 @@ def _parts(explained: Explanation, n_features: int) -> Iterator[tuple[bytes, flo
     added = explained.contributions.tolist()
     for name, value in zip(explained.names[:n_features], added, strict=False):
         taken = name in (_OUTPUT, INTERCEPT, _OTHERS)
-        yield b"\\" * taken + tsv_field(name), value
+        yield b"\\" * taken + escaped(name), value
     if len(added) > n_features:
         yield _OTHERS.encode(), sum(added[n_features:])
 

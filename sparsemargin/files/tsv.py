@@ -13,23 +13,13 @@ _ESCAPES = {ord("\\"): "\\\\"} | {
 }
 
 
-def tsv_field(text: str) -> bytes:
-    r"""Write a text as a field of a table.
+def escaped(text: str) -> bytes:
+    r"""Escape the characters that a field of a table can't contain.
 
     Backslashes, tabs, line ends and other control characters are escaped, as ``\\``, ``\t``, ``\n``
-    and ``\x00``. A field with quotes is quoted, as `csv` does. Bytes of a file that are not UTF-8
-    (surrogates of ``surrogateescape``) are written as they were, other surrogates as escapes.
-
-    Examples
-    --------
-    >>> print(tsv_field("a\tb").decode(), tsv_field('5" b').decode())
-    a\tb "5"" b"
+    and ``\x00``. Bytes of a file that are not UTF-8 (surrogates of ``surrogateescape``) are written
+    as they were, other surrogates as escapes.
     """
-    return quoted(escaped(text))
-
-
-def escaped(text: str) -> bytes:
-    """Escape the characters that a field can't contain. See `tsv_field`."""
     if not text.isalnum():
         text = text.translate(_ESCAPES)
     try:
@@ -39,11 +29,17 @@ def escaped(text: str) -> bytes:
 
 
 def quoted(field: bytes, separator: bytes = b"\t") -> bytes:
-    """Quote an escaped field if it contains quotes or the separator. See `tsv_field`."""
+    """Quote an escaped field, as `csv` does, if it contains quotes or the separator."""
     has_mark = b'"' in field or separator in field
     return b'"%b"' % field.replace(b'"', b'""') if has_mark else field
 
 
 def tsv_row(fields: Iterable[str], separator: bytes = b"\t") -> bytes:
-    """Return a line with one field for each text. See `tsv_field`."""
+    r"""Return a line with one field for each text. See `escaped` and `quoted`.
+
+    Examples
+    --------
+    >>> print(tsv_row(["a\tb", '5" b'], b",").decode(), end="")
+    a\tb,"5"" b"
+    """
     return separator.join(quoted(escaped(each), separator) for each in fields) + b"\n"

@@ -79,6 +79,14 @@ def test_kept_columns_are_those_of_the_table(name, model):
     assert objects(model, path, "--keep", "id", "--keep", "text") == expected
 
 
+@pytest.mark.parametrize("options", [("--keep", "note"), ("--proba",), ("--explain", "3")])
+def test_tables_with_a_name_of_csv_have_commas(options, model):
+    path = written("t.csv", table_of(40))
+    run("predict", model, path, *options, "-o", "out.csv")
+    expected = rows_of(run("predict", model, path, *options).stdout)
+    assert list(csv.reader(Path("out.csv").open(newline=""))) == expected
+
+
 def test_kept_columns_stand_beside_all_kinds_of_output(model):
     path = written("t.csv", table_of(40))
     for option in ["--scores"], ["--proba"], ["--top-k", 2], ["--explain", 2]:
