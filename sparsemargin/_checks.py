@@ -2,8 +2,9 @@
 
 import operator
 import sys
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from difflib import get_close_matches
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -126,6 +127,14 @@ def check_texts(name: str, texts: Any) -> None:
         )
 
 
+def check_no_iterator(name: str, values: object) -> None:
+    """Raise a ValueError with a remedy if `values` can be read only once, as a generator can."""
+    if isinstance(values, Iterator):
+        raise ValueError(
+            f"{name} is a {type(values).__name__}, which can be read only once. Pass list({name})."
+        )
+
+
 def columns_of_table(table: Any) -> list[str] | None:
     """Return the column names of a pandas, polars or pyarrow table, or None for other objects."""
     kind = type(table)
@@ -137,4 +146,19 @@ def columns_of_table(table: Any) -> list[str] | None:
         return list(map(str, table.collect_schema().names()))
     if getattr(table, "ndim", 1) == 2 and hasattr(table, "columns"):
         return list(map(str, table.columns))
+    return None
+
+
+def column_without_numbers(table: Any) -> tuple[str, Any] | None:
+    """Return the name of the first column of a pandas or polars DataFrame that has another value
+    than numbers, and this value. Return None if there is no such column, and for other objects."""
+    names = columns_of_table(table)
+    types = () if names is None else getattr(table, "dtypes", ())
+    for i, (name, dtype) in enumerate(zip(names or (), types, strict=False)):
+        # Types of pandas have a `kind`, those of polars the method `is_numeric`.
+        if getattr(dtype, "kind", "O") in "biuf" or getattr(dtype, "is_numeric", bool)():
+            continue
+        for value in table.iloc[:, i] if hasattr(table, "iloc") else table[:, i]:
+            if value is not None and not isinstance(value, Number | np.bool_):
+                return name, value
     return None

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
-from sparsemargin._checks import columns_of_table
+from sparsemargin._checks import column_without_numbers, columns_of_table
 from sparsemargin._engine.messages import warn_user
 from sparsemargin.estimators.validation import check_labels
 from sparsemargin.genomes.cells import counts_of
@@ -34,21 +34,13 @@ def cells_of_matrix(X: Any, genes: Any = None) -> Cells:
             f"The table has several columns with the name {twice!r}. Genes are matched by name, so "
             "names must differ. Add up the columns of a gene: X.T.groupby(level=0).sum().T."
         )
-    types = [] if names is None else getattr(X, "dtypes", [])
-    for i, (name, dtype) in enumerate(zip(names or (), types, strict=False)):
-        # Types of pandas have a `kind`, those of polars the method `is_numeric`.
-        kind = getattr(dtype, "kind", "O")
-        if kind in "biuf" or getattr(dtype, "is_numeric", bool)():
-            continue
-        column = X.iloc[:, i] if hasattr(X, "iloc") else X[:, i]
-        text = (str(each) for each in column if isinstance(each, str) or kind in "mM")
-        if (first := next(text, None)) is not None:
-            what = "times" if kind in "mM" else "text"
-            raise ValueError(
-                f"The column {name!r} has {what}, such as {first!r}, and columns are genes. If it "
-                "names the cells, make it the index, with pandas by "
-                f"X.set_index({name!r}). Otherwise leave it out."
-            )
+    if (other := column_without_numbers(X)) is not None:
+        name, value = other
+        raise ValueError(
+            f"The column {name!r} has values that are no numbers, such as {str(value)!r}, and "
+            "columns are genes. If it names the cells, make it the index, with pandas by "
+            f"X.set_index({name!r}). Otherwise leave it out."
+        )
     rows = counts_of(X)
     if names is None:
         names = list(map(str, range(rows.n_features) if genes is None else genes))

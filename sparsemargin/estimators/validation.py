@@ -19,7 +19,12 @@ from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from sparsemargin._checks import check_no_anndata_or_mask
+from sparsemargin._checks import (
+    check_no_anndata_or_mask,
+    check_no_iterator,
+    column_without_numbers,
+    columns_of_table,
+)
 from sparsemargin._engine.rows.csr import INDEX_TYPES, VALUE_TYPES
 from sparsemargin.models.fitted.state import Fitted
 from sparsemargin.models.inputs.label_values import label_array, unwrapped
@@ -58,8 +63,28 @@ def as_csr(X: Any, check: Callable[..., Any] = check_array, **options: Any) -> A
     refuse_other_data(X)
     X = check_sparse(X)
     dtypes = [np.float64, np.float32]
-    X = check(X, accept_sparse="csr", accept_large_sparse=True, dtype=dtypes, **options)
+    try:
+        X = check(X, accept_sparse="csr", accept_large_sparse=True, dtype=dtypes, **options)
+    except (TypeError, ValueError):
+        _refuse_columns(X)
+        raise
     return X if issparse(X) else _csr_of(X)
+
+
+def _refuse_columns(table: Any) -> None:
+    """Raise a ValueError with a remedy if a DataFrame has a column with other values than numbers."""
+    if (other := column_without_numbers(table)) is not None:
+        name, value = other
+        raise ValueError(
+            f"The column {name!r} of X has values that are no numbers, such as {str(value)!r}. "
+            "Encode it, for example with OneHotEncoder in a ColumnTransformer of scikit-learn, or "
+            "leave it out."
+        ) from None
+
+
+def _is_time(dtype: Any) -> bool:
+    """Return whether a type of numpy, pandas or polars is one of dates, times or durations."""
+    return getattr(dtype, "kind", "O") in "mM" or getattr(dtype, "is_temporal", bool)()
 
 
 def _csr_of(X: np.ndarray) -> csr_matrix:
@@ -173,9 +198,15 @@ def refuse_other_data(X: Any) -> None:
     AnnData.
     """
     check_no_anndata_or_mask(X)
+    check_no_iterator("X", X)
     texts = [X] if isinstance(X, str | bytes) else X
     if issparse(X):
         return
+    if _is_time(getattr(X, "dtype", None)):
+        raise ValueError("X holds dates or times, not numbers. Compute features of them first.")
+    if columns_of_table(X) is not None and any(map(_is_time, getattr(X, "dtypes", ()))):
+        # scikit-learn would take times as their numbers of nanoseconds.
+        _refuse_columns(X)
     # Any one-dimensional collection is checked: an array, a list, a column of a table.
     if hasattr(texts, "__len__") and getattr(texts, "ndim", 1) == 1 and len(texts):
         first = next(iter(texts))
@@ -205,6 +236,7 @@ def check_labels(y: Any) -> np.ndarray:
             "Learning requires y to be passed, but the target y is None. Give a label for each row "
             "of X."
         )
+    check_no_iterator("y", y)
     y = unwrapped(y)
     if isinstance(y, list | tuple):
         _refuse_lists(y)
@@ -239,6 +271,7 @@ def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
     """Return finite, nonnegative weights as float64 of shape (n_rows,); None if there are none."""
     if sample_weight is None:
         return None
+    check_no_iterator("sample_weight", sample_weight)
     if np.ma.is_masked(sample_weight):
         raise ValueError(
             "sample_weight has masked entries. To leave these rows out, pass "

@@ -49,9 +49,14 @@ def coef_of(model: Any) -> Any:
     """
     name, coef = type(model).__name__, getattr(model, "coef_", None)
     if coef is None:
+        has_linear = hasattr(getattr(model, "estimator_", None), "coef_")
+        remedy = (
+            "its linear classifier, .estimator_"
+            if has_linear
+            else "a linear classifier whose hypothesis is 'last' or 'average'"
+        )
         raise ValueError(
-            f"{name} has no weight vector for each class, since it has no coef_. Pass a linear "
-            "classifier whose hypothesis is 'last' or 'average'."
+            f"{name} has no weight vector for each class, since it has no coef_. Pass {remedy}."
         )
     if isinstance(coef, np.ndarray):
         coef = np.atleast_2d(coef)

@@ -6,6 +6,7 @@ import sys
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
@@ -366,3 +367,30 @@ def test_masked_values_and_weights_are_rejected_with_a_remedy():
     fitted = AROWClassifier(random_state=0).fit(X, y, weights.filled(0))
     expected = AROWClassifier(random_state=0).fit(X, y, ~weights.mask)
     assert_array_equal(fitted.coef_, expected.coef_)
+
+
+@pytest.mark.parametrize("name", ["X", "y", "sample_weight"])
+def test_iterators_are_refused_with_a_remedy_that_works(X, name):
+    given = {"X": X.toarray().tolist(), "y": Y.tolist(), "sample_weight": [1.0] * N_ROWS}
+    values = given[name]
+    for iterator in iter(values), (each for each in values):
+        told = f"{name} is a {type(iterator).__name__}, which can be read only once. Pass list("
+        assert_refused(partial(AROWClassifier().fit, **{**given, name: iterator}), told)
+    AROWClassifier().fit(**{**given, name: list(iter(values))})
+
+
+@pytest.mark.parametrize(
+    "value", ["red", b"red", pd.Timestamp("2020-01-01"), pd.Period("2020-01"), pd.Interval(0, 1)]
+)
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_columns_without_numbers_are_named(X, value, library):
+    if library == "polars" and not isinstance(value, str | pd.Timestamp):
+        pytest.skip("polars has no such values")
+    table = pytest.importorskip(library).DataFrame({"one": [0.5, 1.5] * 15, "two": [value] * N_ROWS})
+    told = "The column 'two' of X has values that are no numbers, such as"
+    assert_refused(partial(fit_csr, table, Y), told, "or leave it out")
+    model = fit_csr(table[["one"]], Y)
+    table = pytest.importorskip(library).DataFrame({"one": [value] * N_ROWS})
+    assert_refused(partial(model.predict, table), "The column 'one' of X has values")
+    if isinstance(value, pd.Timestamp):
+        assert_refused(partial(model.predict, table.to_numpy()), "X holds dates or times")
