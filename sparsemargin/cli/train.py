@@ -132,6 +132,8 @@ _LEARNING, _MODEL, _DASK = "Learning", "Model", "Several machines"
         "ring: each class visits one file after the other; "
         "auto: ring if there are at least as many classes as files, else uniform.  "
         "[default: auto]")  # fmt: skip
+@option(_DASK, "--min-rows", type=click.IntRange(min=1), metavar="N",
+        help="Consecutive files with fewer rows are joined.  [default: 1000]")  # fmt: skip
 @JSON
 def command(**values: Any) -> None:
     """Train a model on files, with one pass for each epoch.

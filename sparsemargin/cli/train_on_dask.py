@@ -11,6 +11,7 @@ from sparsemargin.cells.learn import mixing_seed
 from sparsemargin.cli.train_options import Job, TrainOptions
 from sparsemargin.distributed.cell_shards import CellRows
 from sparsemargin.distributed.fit import learn_distributed
+from sparsemargin.distributed.rounds import MIN_ROWS
 from sparsemargin.distributed.row_makers import Texts
 from sparsemargin.models import Learner
 
@@ -28,7 +29,7 @@ def training_on_dask(
     learn = partial(
         learn_distributed, job.names, client=options.dask, checkpoint=options.output,
         row_maker=row_maker, cache_dir=options.cache or None, mixing=options.mixing or "auto",
-        **arguments,
+        min_rows=options.min_rows or MIN_ROWS, **arguments,
     )  # fmt: skip
     # Ctrl-C may stop training at any time, because each mixture is saved atomically.
     return interruptible()(learn)

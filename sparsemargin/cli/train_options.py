@@ -59,6 +59,7 @@ class TrainOptions:
     memory_limit: int
     dask: str | None
     mixing: str | None
+    min_rows: int | None
     as_json: bool
 
     @classmethod
@@ -111,10 +112,11 @@ def check_options(options: TrainOptions) -> None:
             "--classes has an empty label. Pass the labels with single commas between them, such "
             "as --classes ham,spam."
         )
-    if options.dask is None and options.mixing:
-        raise click.UsageError(
-            "--mixing is for training on several machines. Pass --dask ADDRESS, too."
-        )
+    for name, value in {"--mixing": options.mixing, "--min-rows": options.min_rows}.items():
+        if options.dask is None and value is not None:
+            raise click.UsageError(
+                f"{name} is for training on several machines. Pass --dask ADDRESS, too."
+            )
     # These options need a single process that reads all files.
     alone = options.init_model, options.reading.n_jobs, options.batch
     for name, value in zip(("--init-model", "--n-jobs", "--batch"), alone, strict=True):

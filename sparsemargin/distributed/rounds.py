@@ -271,7 +271,7 @@ class Rounds:
             return None
         schema = self.mixture.schema
         made_by = {
-            "mixing": options.mixing, "positive": options.positive,
+            "mixing": options.mixing, "positive": options.positive, "min_rows": options.min_rows,
             "shards": [survey.identity() for survey in self.surveys],
             "classes": [schema.form, zlib.crc32(names_of(schema.classes).encode())],
             "features": {"n_features": schema.n_features, "reading": schema.reading},

@@ -349,6 +349,10 @@ def test_train_command_uses_a_cluster(command, paths, tmp_path):
         run(*command, "--algo", "alma", *options)
         expected = fit_distributed(paths, max_iter=max_iter, **HOW)
         assert_same(sparsemargin.load_model(tmp_path / "a.model"), expected)
+    run(*command, "--algo", "alma", "--epochs", "2", "--min-rows", "10000")
+    expected = fit_distributed([paths], max_iter=2, **HOW)
+    assert_same(sparsemargin.load_model(tmp_path / "a.model"), expected)
+    run(*command, "--algo", "alma")
     told = run(*command, "--algo", "alma", "--resume").stderr
     assert "has been trained for all 5 epochs" in told
     assert "Pass more --epochs" in told
@@ -407,6 +411,7 @@ DASK = ["--dask", "tcp://127.0.0.1:9"]
 
 @pytest.mark.parametrize(("options", "code", "words"), [
     (["--mixing", "ring"], 2, "Pass --dask"),
+    (["--min-rows", "9"], 2, "--min-rows is for training on several machines. Pass --dask"),
     ([*DASK, "--init", "x"], 2, "--init-model can't be combined with --dask"),
     ([*DASK, "--batch", "x"], 2, "--batch can't be combined with --dask"),
     ([*DASK, "--algo", "romma"], 1, "can't be mixed"),
