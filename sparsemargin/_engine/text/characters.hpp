@@ -1,9 +1,11 @@
 // Conversion of a text, from CPython's buffers, to lowercase UTF-8 with one bit for each byte: it
 // says whether the byte is part of a token.
 //
-// Lone surrogates are encoded like other code points, so that bytes sort like code points. The
-// caller provides functions that classify code points and convert them to lowercase.
+// Lone surrogates are encoded like other code points, so that bytes sort like code points. Python's
+// functions classify code points and convert them to lowercase.
 #pragma once
+
+#include <Python.h>
 
 #include <algorithm>
 #include <array>
@@ -20,13 +22,6 @@ struct Document {
     int64_t length;  // in characters, or in bytes for UTF-8
     int width;       // bytes per character: 1, 2 or 4; 0 means UTF-8
     bool lower;
-};
-
-// Python's functions for the lowercase form and the classification of a code point.
-struct Unicode {
-    uint32_t (*lower)(uint32_t);
-    int (*is_word)(uint32_t);
-    int (*is_space)(uint32_t);
 };
 
 // An encoded character. Bits 0 to 31: its UTF-8 bytes. From bit 32: their number. From bit 40: one
@@ -53,8 +48,7 @@ inline Written encode(uint32_t c) {
 // Table of encoded characters, in pages of 256. A page is computed when it is first used.
 class Characters {
   public:
-    Characters(const Unicode &unicode, bool by_spaces, bool lower)
-        : unicode_(unicode), by_spaces_(by_spaces), lower_(lower) {}
+    Characters(bool by_spaces, bool lower) : by_spaces_(by_spaces), lower_(lower) {}
 
     Written operator[](uint32_t c) {
         const Page *page = pages_[c >> 8].get();
@@ -69,8 +63,9 @@ class Characters {
         auto page = std::make_unique<Page>();
         for (uint32_t i = 0; i < 256; ++i) {
             const uint32_t given = number << 8 | i;
-            const uint32_t c = lower_ ? unicode_.lower(given) : given;
-            const bool is_part = by_spaces_ ? !unicode_.is_space(c) : unicode_.is_word(c) != 0;
+            const uint32_t c = lower_ ? Py_UNICODE_TOLOWER(given) : given;
+            const bool is_word = c == '_' || Py_UNICODE_ISALNUM(c);
+            const bool is_part = by_spaces_ ? !Py_UNICODE_ISSPACE(c) : is_word;
             const Written written = encode(c);
             (*page)[i] = written | (is_part ? (Written(1) << size_of(written)) - 1 : 0) << 40;
         }
@@ -78,7 +73,6 @@ class Characters {
         return pages_[number].get();
     }
 
-    Unicode unicode_;
     bool by_spaces_, lower_;
     std::array<std::unique_ptr<Page>, 0x1100> pages_;
 };
@@ -115,11 +109,8 @@ inline const char *next_character(const char *p) {
 // The UTF-8 bytes of one text at a time, with one bit per byte: whether it is part of a token.
 class Lowered {
   public:
-    Lowered(const Unicode &unicode, bool by_spaces)
-        : unicode_(unicode),
-          by_spaces_(by_spaces),
-          as_written_(unicode, by_spaces, false),
-          as_lower_(unicode, by_spaces, true) {}
+    explicit Lowered(bool by_spaces)
+        : by_spaces_(by_spaces), as_written_(by_spaces, false), as_lower_(by_spaces, true) {}
 
     const char *bytes() const { return bytes_.data(); }
     size_t size() const { return size_; }
@@ -174,7 +165,8 @@ class Lowered {
             while (at < next) {
                 const char *p = bytes() + at, *stop = next_character(p);
                 const auto end = static_cast<uint32_t>(stop - bytes());
-                if (!unicode_.is_space(decoded(p, stop))) {
+                const uint32_t c = decoded(p, stop);
+                if (!Py_UNICODE_ISSPACE(c)) {
                     all.push_back(at);
                     all.push_back(end);
                 }
@@ -260,7 +252,6 @@ class Lowered {
         return to;
     }
 
-    Unicode unicode_;
     bool by_spaces_;
     Characters as_written_, as_lower_;
     Array<char> bytes_;

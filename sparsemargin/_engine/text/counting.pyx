@@ -12,11 +12,6 @@ import os
 
 import numpy as np
 
-cdef extern from "Python.h" nogil:
-    uint32_t Py_UNICODE_TOLOWER(uint32_t)
-    int Py_UNICODE_ISALNUM(uint32_t)
-    int Py_UNICODE_ISSPACE(uint32_t)
-
 cdef extern from "Python.h":
     void* PyUnicode_DATA(object)
     int PyUnicode_KIND(object)
@@ -37,11 +32,6 @@ cdef extern from "characters.hpp" namespace "sparsemargin::text" nogil:
         int64_t length
         int width
         cpp_bool lower
-
-    cppclass Unicode:
-        uint32_t (*lower)(uint32_t) noexcept nogil
-        int (*is_word)(uint32_t) noexcept nogil
-        int (*is_space)(uint32_t) noexcept nogil
 
 cdef extern from "hashes.hpp" namespace "sparsemargin::text" nogil:
     uint64_t* SEEDS
@@ -82,8 +72,8 @@ cdef extern from "scanner.hpp" namespace "sparsemargin::text" nogil:
         uint32_t n_hashed
 
     cppclass CppScanner "sparsemargin::text::Scanner":
-        CppScanner(const Settings&, const Unicode&, CppLexicon&, const CppLexicon*,
-                   const int32_t*, int64_t) except +
+        CppScanner(const Settings&, CppLexicon&, const CppLexicon*, const int32_t*,
+                   int64_t) except +
         cpp_bool has_surrogate()
         void scan(const Document*, int64_t, Rows&) except +
         void scan_families(const Document*, int64_t, Rows&, CppScanner&, Rows&) except +
@@ -93,18 +83,6 @@ cdef extern from "scanner.hpp" namespace "sparsemargin::text" nogil:
 cdef extern from "order.hpp" namespace "sparsemargin::text" nogil:
     vector[int32_t] lengths(const CppLexicon&) except +
     int64_t sort_numbers(const CppLexicon&, const uint8_t*, int32_t*) except +
-
-
-cdef uint32_t lower_of(uint32_t c) noexcept nogil:
-    return Py_UNICODE_TOLOWER(c)
-
-
-cdef int is_word(uint32_t c) noexcept nogil:
-    return c == u"_" or Py_UNICODE_ISALNUM(c)
-
-
-cdef int is_space(uint32_t c) noexcept nogil:
-    return Py_UNICODE_ISSPACE(c)
 
 
 # The seeds are set on import, before the first table is created.
@@ -300,7 +278,6 @@ cdef class Scanner:
                   Lexicon lexicon=None, const int32_t[::1] columns=None, int64_t n_columns=0,
                   uint32_t n_hashed=0, bint signs=False, bint once=False, bint in_order=False):
         cdef Settings settings
-        cdef Unicode unicode
         cdef const CppLexicon* stop = NULL
         cdef const int32_t* start = NULL
         settings.analyzer = {"word": Analyzer.words, "char": Analyzer.characters,
@@ -316,7 +293,6 @@ cdef class Scanner:
         settings.once = once
         settings.in_order = in_order
         self.hashes = n_hashed > 0
-        unicode.lower, unicode.is_word, unicode.is_space = lower_of, is_word, is_space
         self.dtype = np.dtype(dtype)
         self.rows = new Rows(<Type> <int> TYPES[self.dtype])
         if (lexicon is None) != (columns is None):
@@ -330,8 +306,7 @@ cdef class Scanner:
         self.stop_words = stop_words
         if stop_words is not None:
             stop = &stop_words.known
-        self.scanner = new CppScanner(settings, unicode, self.lexicon.known, stop, start,
-                                      n_columns)
+        self.scanner = new CppScanner(settings, self.lexicon.known, stop, start, n_columns)
 
     def __dealloc__(self):
         del self.scanner

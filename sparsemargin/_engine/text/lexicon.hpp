@@ -10,6 +10,7 @@
 #include <cstring>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "hashes.hpp"
 #include "memory.hpp"
@@ -143,23 +144,27 @@ class Lexicon {
     uint32_t rest(uint32_t pair) const { return static_cast<uint32_t>(nodes_[pair] >> 32); }
     uint32_t last(uint32_t pair) const { return static_cast<uint32_t>(nodes_[pair]); }
 
-    // Returns a string and its size. At least eight bytes from its start are readable.
-    const char *string(uint32_t number, uint32_t &size) const {
+    // Returns a string. At least eight bytes from its start are readable.
+    std::string_view string(uint32_t number) const {
         const char *p = arena_.data() + (nodes_[number] & ~STRING);
+        uint32_t size;
         std::memcpy(&size, p, sizeof(uint32_t));
-        return p + sizeof(uint32_t);
+        return {p + sizeof(uint32_t), size};
+    }
+
+    Key key(uint32_t number) const {
+        const std::string_view text = string(number);
+        return key_of(text.data(), static_cast<uint32_t>(text.size()));
     }
 
     // Appends the term with this number to `out`, with spaces between the words of an n-gram.
     void spell(uint32_t number, std::string &out) const {
-        uint32_t size;
         if (!is_string(number)) {
             spell(rest(number), out);
             out += ' ';
             number = last(number);
         }
-        const char *p = string(number, size);
-        out.append(p, size);
+        out += string(number);
     }
 
     // Adds all features of another lexicon in its order. `numbers[i]` becomes the number here of
@@ -169,24 +174,16 @@ class Lexicon {
         make_room_for_pairs(other.pairs_.size());
         for (uint32_t i = 0; i < other.size(); ++i) {
             if (i + AHEAD < other.size()) send_for(other, i + AHEAD, numbers);
-            if (!other.is_string(i)) {
-                numbers.push_back(
-                    insert_pair(pair_of(numbers[other.rest(i)], numbers[other.last(i)])));
-                continue;
-            }
-            uint32_t size;
-            const char *p = other.string(i, size);
-            numbers.push_back(insert(key_of(p, size)));
+            numbers.push_back(
+                other.is_string(i)
+                    ? insert(other.key(i))
+                    : insert_pair(pair_of(numbers[other.rest(i)], numbers[other.last(i)])));
         }
     }
 
     // Prefetches the slot of a feature that is added soon.
     void send_for(const Lexicon &other, uint32_t number, const Array<uint32_t> &numbers) const {
-        if (other.is_string(number)) {
-            uint32_t size;
-            const char *p = other.string(number, size);
-            return prefetch(key_of(p, size));
-        }
+        if (other.is_string(number)) return prefetch(other.key(number));
         const uint32_t rest = other.rest(number), last = other.last(number);
         if (std::max(rest, last) >= numbers.size()) return;
         prefetch_pair(pair_of(numbers[rest], numbers[last]));
@@ -233,16 +230,15 @@ class Lexicon {
     }
 
     bool is_same(uint32_t number, const Key &key) const {
-        uint32_t size;
-        const char *p = string(number, size);
-        return size == key.size && !std::memcmp(p + 8, key.start + 8, size - 8);
+        const std::string_view text = string(number);
+        return text.size() == key.size &&
+               !std::memcmp(text.data() + 8, key.start + 8, text.size() - 8);
     }
 
     uint64_t hash_of(const Slots::Slot &slot) const {
-        uint32_t size = slot.tag >> 24;
+        const uint32_t size = slot.tag >> 24;
         if (size <= 8) return key_of(reinterpret_cast<const char *>(&slot.key), size).hash;
-        const char *p = string(slot.number - 1, size);
-        return key_of(p, size).hash;
+        return key(slot.number - 1).hash;
     }
 
     uint32_t add_node(uint64_t node) {

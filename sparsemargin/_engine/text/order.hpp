@@ -41,17 +41,11 @@ inline std::vector<Ranked> sorted_strings(const Lexicon &lexicon, const uint8_t 
     std::vector<Ranked> items;
     for (uint32_t i = 0; i < lexicon.size(); ++i) {
         if (!lexicon.is_string(i) || !(wanted[i] || lexicon.has_pairs())) continue;
-        uint32_t size;
-        const char *p = lexicon.string(i, size);
-        items.push_back({__builtin_bswap64(key_of(p, size).first), i});
+        items.push_back({__builtin_bswap64(lexicon.key(i).first), i});
     }
     sort_by_radix(items, 64);
     const auto before = [&lexicon](const Ranked &a, const Ranked &b) {
-        uint32_t size_a, size_b;
-        const char *p = lexicon.string(a.number, size_a), *q = lexicon.string(b.number, size_b);
-        const uint32_t least = std::min(size_a, size_b);
-        const int order = least > 8 ? std::memcmp(p + 8, q + 8, least - 8) : 0;
-        return order ? order < 0 : size_a < size_b;
+        return lexicon.string(a.number) < lexicon.string(b.number);
     };
     for (auto first = items.begin(), last = first; first != items.end(); first = last) {
         while (last != items.end() && last->key == first->key) ++last;

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 #include <cstring>
-#include <string>
+#include <string_view>
 
 #include "characters.hpp"
 #include "hashes.hpp"
@@ -36,10 +36,10 @@ class Scanner {
   public:
     // Without `columns`, new features are added to the lexicon, and their columns are its numbers.
     // Otherwise `columns` contains the column of each number, or -1 for features without column.
-    Scanner(const Settings &settings, const Unicode &unicode, Lexicon &lexicon,
-            const Lexicon *stop_words, const int32_t *columns, int64_t n_columns)
+    Scanner(const Settings &settings, Lexicon &lexicon, const Lexicon *stop_words,
+            const int32_t *columns, int64_t n_columns)
         : settings_(settings),
-          lowered_(unicode, settings.by_spaces),
+          lowered_(settings.by_spaces),
           lexicon_(lexicon),
           stop_words_(stop_words),
           columns_(columns),
@@ -381,25 +381,24 @@ class Scanner {
         joined_.clear();
         for (auto word = static_cast<uint32_t>(ends_of_ngrams_.size()); word < remembered_.size();
              ++word) {
-            uint32_t size;
-            const char *p = remembered_.string(word, size);
-            if (joined_.size() + size + 2 > ENOUGH) {
+            const std::string_view text = remembered_.string(word);
+            if (joined_.size() + text.size() + 2 > ENOUGH) {
                 lookup.flush();
                 joined_.clear();
             }
-            joined_.reserve(std::max<size_t>(ENOUGH, size + 2) + PADDING);
-            list_ngrams(p, size, lookup);
+            joined_.reserve(std::max<size_t>(ENOUGH, text.size() + 2) + PADDING);
+            list_ngrams(text, lookup);
             ends_of_ngrams_.push_back(static_cast<int64_t>(ngrams_.size()) + lookup.n);
         }
         lookup.flush();
     }
 
     template <class Lookup>
-    void list_ngrams(const char *p, uint32_t size, Lookup &lookup) {
+    void list_ngrams(std::string_view text, Lookup &lookup) {
         const auto start = static_cast<uint32_t>(joined_.size());
         starts_.clear();
         joined_.push_back(' ');
-        std::memcpy(joined_.extend(size), p, size);
+        std::memcpy(joined_.extend(text.size()), text.data(), text.size());
         joined_.push_back(' ');
         for (uint32_t at = start; at < joined_.size();
              at = static_cast<uint32_t>(next_character(joined_.data() + at) - joined_.data())) {
@@ -408,7 +407,7 @@ class Scanner {
         starts_.push_back(static_cast<uint32_t>(joined_.size()));
         // A word that is shorter than the shortest n-gram is a feature as a whole.
         if (static_cast<int64_t>(starts_.size()) - 1 < settings_.least) {
-            lookup.add(joined_.data() + start, size + 2);
+            lookup.add(joined_.data() + start, static_cast<uint32_t>(text.size() + 2));
         } else {
             add_ngrams(lookup);
         }
