@@ -18,7 +18,7 @@ from sparsemargin.cli.parameters import option_name
 from sparsemargin.files.atomic import check_replaceable, descriptor_of, is_stream, replacing
 from sparsemargin.files.compression import encoding_named
 from sparsemargin.files.distinct import Named, SameFileError, check_distinct
-from sparsemargin.files.kinds import KIND_NAMES, Kind, check_readable, kind_of
+from sparsemargin.files.kinds import Kind, check_readable, kind_of
 from sparsemargin.files.sources import STANDARD_INPUT, Source, open_sources
 from sparsemargin.models import Learner
 from sparsemargin.models.fitted.rejecting import Rejection
@@ -168,11 +168,10 @@ def input_kind(
         raise click.UsageError(
             f"Texts and svmlight text can't be read together: {named}. Pass files of one kind."
         )
-    kind_of_all: InputKind = "texts"
-    if "cells" in found or "svmlight" in found:
-        (kind_of_all,) = found
-    options.check_kind(kind_of_all, next(iter(kinds)), **others)
-    return kind_of_all
+    of_all: InputKind
+    of_all = "cells" if "cells" in found else "svmlight" if "svmlight" in found else "texts"
+    options.check_kind(of_all, next(iter(kinds)), **others)
+    return of_all
 
 
 def is_normalizer(step: Any) -> bool:
@@ -211,8 +210,8 @@ def opened_model(
     step = None if steps is None else steps[-1]
     if step is None and options.format not in (None, "svmlight"):
         raise click.UsageError(
-            f"--format {options.format} needs a model of texts, and {model} was trained on svmlight "
-            "text. Leave it out."
+            f"--format {options.format} needs a model of texts, and {model} was trained on "
+            "svmlight text. Leave it out."
         )
     # A model of svmlight text reads all text files as svmlight text, regardless of their names.
     form = "svmlight" if step is None else options.format

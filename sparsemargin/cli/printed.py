@@ -119,8 +119,8 @@ class Printed:
                 before.append(b"%d" % next(numbers_of_rows))
                 for code, explained in zip(codes, why, strict=True):
                     for name, value in _parts(explained, self.n_explained):
-                        value = repr(value).encode()
-                        fields = [*before, field(texts[code]), field(name), value]
+                        adds = repr(value).encode()
+                        fields = [*before, field(texts[code]), field(name), adds]
                         yield self.separator.join(fields) + b"\n"
 
         return lines

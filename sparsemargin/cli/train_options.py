@@ -176,7 +176,7 @@ def job_of(options: TrainOptions) -> Job:
 def _step_of(options: TrainOptions, kind: InputKind, step: Any, sources: list[Source]) -> Any:
     """Return the vectorizer of texts or the normalizer of cells: `step` of the initial model, or a
     new one. None for svmlight text."""
-    init, reading = options.init_model, options.reading
+    init = options.init_model
     if kind == "svmlight":
         if step is not None:
             raise click.UsageError(

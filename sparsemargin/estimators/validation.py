@@ -72,7 +72,8 @@ def as_csr(X: Any, check: Callable[..., Any] = check_array, **options: Any) -> A
 
 
 def _refuse_columns(table: Any) -> None:
-    """Raise a ValueError with a remedy if a DataFrame has a column with other values than numbers."""
+    """Raise a ValueError with a remedy if a column of a DataFrame has values that are no
+    numbers."""
     if (other := column_without_numbers(table)) is not None:
         name, value = other
         raise ValueError(

@@ -316,7 +316,8 @@ def test_named_genes_that_are_in_no_file_are_refused_or_reported():
 
 def test_table_with_names_of_cells_in_a_column_is_refused_with_a_remedy(model):
     frame = cells().to_df().reset_index(names="barcode")
-    with pytest.raises(ValueError, match=r"'barcode' has values that are no numbers.*X\.set_index\('barcode'\)"):
+    told = r"'barcode' has values that are no numbers.*X\.set_index\('barcode'\)"
+    with pytest.raises(ValueError, match=told):
         model.predict(frame)
     with pytest.raises(ValueError, match="'barcode' has values that are no numbers"):
         model.predict(pytest.importorskip("polars").from_pandas(frame))

@@ -84,7 +84,8 @@ def test_tables_with_a_name_of_csv_have_commas(options, model):
     path = written("t.csv", table_of(40))
     run("predict", model, path, *options, "-o", "out.csv")
     expected = rows_of(run("predict", model, path, *options).stdout)
-    assert list(csv.reader(Path("out.csv").open(newline=""))) == expected
+    text = Path("out.csv").read_bytes().decode()
+    assert list(csv.reader(io.StringIO(text, newline=""))) == expected
 
 
 def test_kept_columns_stand_beside_all_kinds_of_output(model):

@@ -150,7 +150,7 @@ def test_wrong_options_for_texts_are_refused(options, words):
 
 
 @pytest.mark.parametrize(
-    "options", ["--text body", "--label queue", "--missing drop", "--encoding cp1252", "--batch day"]
+    "options", ["--text body", "--label queue", "--missing drop", "--encoding cp1252", "--batch d"]
 )
 def test_options_that_svmlight_text_does_not_have_are_refused(options):
     named = options.split()[0]

@@ -386,11 +386,12 @@ def test_iterators_are_refused_with_a_remedy_that_works(X, name):
 def test_columns_without_numbers_are_named(X, value, library):
     if library == "polars" and not isinstance(value, str | pd.Timestamp):
         pytest.skip("polars has no such values")
-    table = pytest.importorskip(library).DataFrame({"one": [0.5, 1.5] * 15, "two": [value] * N_ROWS})
+    new_table = pytest.importorskip(library).DataFrame
+    table = new_table({"one": [0.5, 1.5] * 15, "two": [value] * N_ROWS})
     told = "The column 'two' of X has values that are no numbers, such as"
     assert_refused(partial(fit_csr, table, Y), told, "or leave it out")
     model = fit_csr(table[["one"]], Y)
-    table = pytest.importorskip(library).DataFrame({"one": [value] * N_ROWS})
+    table = new_table({"one": [value] * N_ROWS})
     assert_refused(partial(model.predict, table), "The column 'one' of X has values")
     if isinstance(value, pd.Timestamp):
         assert_refused(partial(model.predict, table.to_numpy()), "X holds dates or times")
