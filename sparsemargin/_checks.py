@@ -154,7 +154,7 @@ def types_of_columns(table: Any) -> list[Any]:
     Those of pyarrow are given as types of NumPy, or as None if there is no such type."""
     if not hasattr(type(table), "schema") or not hasattr(type(table), "to_pylist"):
         return [] if columns_of_table(table) is None else list(getattr(table, "dtypes", ()))
-    types = []
+    types: list[Any] = []
     for each in table.schema.types:
         try:
             types.append(np.dtype(each.to_pandas_dtype()))
