@@ -149,16 +149,34 @@ def columns_of_table(table: Any) -> list[str] | None:
     return None
 
 
+def types_of_columns(table: Any) -> list[Any]:
+    """Return the types of the columns of a pandas, polars or pyarrow table; [] for other objects.
+    Those of pyarrow are given as types of NumPy, or as None if there is no such type."""
+    if not hasattr(type(table), "schema") or not hasattr(type(table), "to_pylist"):
+        return [] if columns_of_table(table) is None else list(getattr(table, "dtypes", ()))
+    types: list[Any] = []
+    for each in table.schema.types:
+        try:
+            types.append(np.dtype(each.to_pandas_dtype()))
+        except NotImplementedError:
+            types.append(None)
+    return types
+
+
 def column_without_numbers(table: Any) -> tuple[str, Any] | None:
-    """Return the name of the first column of a pandas or polars DataFrame that has another value
-    than numbers, and this value. Return None if there is no such column, and for other objects."""
-    names = columns_of_table(table)
-    types = () if names is None else getattr(table, "dtypes", ())
-    for i, (name, dtype) in enumerate(zip(names or (), types, strict=False)):
+    """Return the name of the first column of a pandas, polars or pyarrow table that has another
+    value than numbers, and this value. Return None if there is no such column, and for other
+    objects."""
+    names = columns_of_table(table) or []
+    for i, (name, dtype) in enumerate(zip(names, types_of_columns(table), strict=False)):
         # Types of pandas have a `kind`, those of polars the method `is_numeric`.
         if getattr(dtype, "kind", "O") in "biuf" or getattr(dtype, "is_numeric", bool)():
             continue
-        for value in table.iloc[:, i] if hasattr(table, "iloc") else table[:, i]:
+        if hasattr(type(table), "to_pylist"):
+            values = table.column(i).to_pylist()
+        else:
+            values = table.iloc[:, i] if hasattr(table, "iloc") else table[:, i]
+        for value in values:
             if value is not None and not isinstance(value, Number | np.bool_):
                 return name, value
     return None

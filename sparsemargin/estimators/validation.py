@@ -23,7 +23,7 @@ from sparsemargin._checks import (
     check_no_anndata_or_mask,
     check_no_iterator,
     column_without_numbers,
-    columns_of_table,
+    types_of_columns,
 )
 from sparsemargin._engine.rows.csr import INDEX_TYPES, VALUE_TYPES
 from sparsemargin.models.fitted.state import Fitted
@@ -72,8 +72,7 @@ def as_csr(X: Any, check: Callable[..., Any] = check_array, **options: Any) -> A
 
 
 def _refuse_columns(table: Any) -> None:
-    """Raise a ValueError with a remedy if a column of a DataFrame has values that are no
-    numbers."""
+    """Raise a ValueError with a remedy if a table has a column with other values than numbers."""
     if (other := column_without_numbers(table)) is not None:
         name, value = other
         raise ValueError(
@@ -81,6 +80,18 @@ def _refuse_columns(table: Any) -> None:
             "Encode it, for example with OneHotEncoder in a ColumnTransformer of scikit-learn, or "
             "leave it out."
         ) from None
+
+
+def _refuse_missing_categories(table: Any, types: list[Any]) -> None:
+    """Raise a ValueError with a remedy if a category of a pandas DataFrame is missing. Beside
+    columns of integers, pandas would convert it to a number."""
+    for i, dtype in enumerate(types):
+        if getattr(dtype, "name", "") == "category" and table.iloc[:, i].hasnans:
+            row, name = int(table.iloc[:, i].isna().argmax()), table.columns[i]
+            raise ValueError(
+                f"The column {name!r} of X has a missing value in row {row}. Impute it, such as by "
+                f"X[{name!r}].astype(float).fillna(0), or leave the row out of X and y."
+            )
 
 
 def _is_time(dtype: Any) -> bool:
@@ -205,7 +216,9 @@ def refuse_other_data(X: Any) -> None:
         return
     if _is_time(getattr(X, "dtype", None)):
         raise ValueError("X holds dates or times, not numbers. Compute features of them first.")
-    if columns_of_table(X) is not None and any(map(_is_time, getattr(X, "dtypes", ()))):
+    types = types_of_columns(X)
+    _refuse_missing_categories(X, types)
+    if any(map(_is_time, types)):
         # scikit-learn would take times as their numbers of nanoseconds.
         _refuse_columns(X)
     # Any one-dimensional collection is checked: an array, a list, a column of a table.

@@ -89,7 +89,6 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     """
     steps: list[tuple[str, Any]] = []
     model, wrappers = unwrapped(model)
-    model = taken(model)
     if not _is_ours(model):
         steps = pipelines.steps_of(model)
         if steps and unwrapped(steps[-1][1])[1]:

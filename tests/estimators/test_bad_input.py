@@ -1,6 +1,7 @@
 """Bad input raises a ValueError that names the problem and its place, and changes no model."""
 
 import copy
+import datetime
 import subprocess
 import sys
 from functools import partial
@@ -18,6 +19,7 @@ from problems.models import assert_same
 from sparsemargin import (
     ALMAClassifier,
     AROWClassifier,
+    CellClassifier,
     HigherOrderPerceptron,
     PNormPerceptron,
     SecondOrderPerceptron,
@@ -395,3 +397,26 @@ def test_columns_without_numbers_are_named(X, value, library):
     assert_refused(partial(model.predict, table), "The column 'one' of X has values")
     if isinstance(value, pd.Timestamp):
         assert_refused(partial(model.predict, table.to_numpy()), "X holds dates or times")
+
+
+@pytest.mark.parametrize(
+    "value", [datetime.date(2020, 1, 1), datetime.time(12), datetime.timedelta(1), "red"]
+)
+def test_columns_of_pyarrow_without_numbers_are_named(value):
+    """NumPy converts dates and durations of pyarrow to numbers, without an error."""
+    pyarrow = pytest.importorskip("pyarrow")
+    table = pyarrow.table({"one": [0.5, 1.5] * 15, "two": [value] * N_ROWS})
+    told = "The column 'two' of X has values that are no numbers, such as"
+    for each in table, table.to_batches()[0]:
+        assert_refused(partial(fit_csr, each, Y), told, "or leave it out")
+    told = "The column 'two' has values that are no numbers"
+    assert_refused(partial(CellClassifier().fit, table, Y), told, "leave it out")
+
+
+def test_missing_categories_of_whole_numbers_are_refused():
+    """pandas converts them to -9.2e18, beside columns of integers."""
+    table = pd.DataFrame({"one": np.arange(N_ROWS), "two": pd.Categorical([None, 1, 2] * 10)})
+    told = "The column 'two' of X has a missing value in row 0."
+    assert_refused(partial(fit_csr, table, Y), told, "astype(float)")
+    table["two"] = table["two"].astype(float).fillna(0)
+    fit_csr(table, Y)

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file, make_classification
 from sklearn.metrics import average_precision_score, f1_score
-from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.class_weight import compute_class_weight, compute_sample_weight
 
 from problems.models import assert_same, make_problem
 from sparsemargin import (
@@ -113,6 +113,21 @@ def test_only_ratios_of_weights_matter(model):
     ):
         assert_allclose(other.decision_function(X), of_rows.decision_function(X), atol=1e-9)
     assert (of_rows.decision_function(X) != clone(model).fit(X, y).decision_function(X)).any()
+
+
+@each_model
+def test_balanced_weights_ignore_a_class_whose_rows_have_weight_0(model):
+    """A bag of a `BaggingClassifier` may lack a rare class: its rows then have weight 0."""
+    X, y = make_problem(200)
+    absent = np.arange(200) < 5
+    y, weights = np.where(absent, 2, y), np.where(absent, 0.0, 1.0)
+    model = clone(model).set_params(random_state=0)
+    given = dict(enumerate(compute_class_weight("balanced", classes=np.arange(2), y=y[~absent])))
+    balanced, named = (
+        clone(model).set_params(class_weight=each).fit(X, y, weights)
+        for each in ("balanced", given)
+    )
+    assert_allclose(balanced.decision_function(X), named.decision_function(X), atol=1e-9)
 
 
 @each_model

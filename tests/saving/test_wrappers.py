@@ -146,12 +146,20 @@ class OwnRejector(Rejector):
     pass
 
 
+class OwnTextClassifier(TextClassifier):
+    """A model file would hold its pipeline alone, which predicts the texts unreversed."""
+
+    def texts_of(self, X, argument="X"):
+        return [each[::-1] for each in super().texts_of(X, argument)]
+
+
 def test_wrappers_that_files_cannot_hold_are_refused(path):
     with pytest.raises(NotFittedError, match="Rejector instance is not fitted"):
         save_model(Rejector(AROWClassifier()), path)
-    own = OwnRejector(AROWClassifier(), max_error=0.5).fit(X, Y)
-    with pytest.raises(ValueError, match=r"got .*OwnRejector.*joblib\.dump"):
-        save_model(own, path)
+    rejector = OwnRejector(AROWClassifier(), max_error=0.5).fit(X, Y)
+    for own in rejector, OwnTextClassifier().fit(TEXTS, LABELS):
+        with pytest.raises(ValueError, match=rf"got .*{type(own).__name__}.*joblib\.dump"):
+            save_model(own, path)
 
 
 FIRST = ("wrappers", 0)

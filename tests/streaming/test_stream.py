@@ -377,11 +377,6 @@ def test_partly_sorted_rows_keep_their_order(lines):
         (LINES, {"algo": "alma", "normalize": "max"}, "normalize='running'"),
         (
             LINES,
-            {"class_weight": "balanced", "algo": "alma", "classes": [-1, 1, 2]},
-            r"needs rows of every class; there are none of \[2\]",
-        ),
-        (
-            LINES,
             {"class_weight": "balanced", "algo": "alma", "positive": 7},
             "no row has the label",
         ),

@@ -113,7 +113,7 @@ def steps_by_class(
         weight = np.vstack([np.ones_like(weight), _to_scale(weight)]) if many else weight
     elif first.counts is not None:
         counts = first.counts
-        weight = _balanced_sides(counts) if many else _balanced(counts[1], classes)
+        weight = _balanced_sides(counts) if many else _balanced(counts[1])
     else:
         raise ValueError(
             "class_weight='balanced' needs all labels at once and can't be used with "
@@ -125,14 +125,12 @@ def steps_by_class(
     return weight[:, np.newaxis] if len(classes) == 2 else np.vstack([weight**0, weight])
 
 
-def _balanced(counts: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """Return weights that give all classes the same total weight; `counts` are rows per class."""
-    if not counts.all():
-        missing = classes[counts == 0].tolist()
-        raise ValueError(
-            f"class_weight='balanced' needs rows of every class; there are none of {missing}."
-        )
-    return counts.sum() / (len(classes) * counts)
+def _balanced(counts: np.ndarray) -> np.ndarray:
+    """Return weights that give all classes the same total weight, and 1 for classes without rows,
+    such as those whose rows all have weight 0. `counts` are rows per class."""
+    occurs = counts > 0
+    weights = np.ones(len(counts))
+    return np.divide(counts.sum(), occurs.sum() * counts, out=weights, where=occurs)
 
 
 def _balanced_sides(counts: np.ndarray) -> np.ndarray:
