@@ -74,14 +74,23 @@ def test_closed_pipe_ends_the_command_quietly(folder):
     assert error == b""
 
 
+@pytest.mark.parametrize("command", ["--help", "train --help-all"])
+def test_closed_pipe_ends_the_help_quietly(command):
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "wb") as unread:
+        assert finish(process(*command.split(), stdout=unread), code=141) == ("", "")
+
+
 needs_full = pytest.mark.skipif(
     not os.path.exists("/dev/full"), reason="a full disk needs /dev/full"
 )
 
 
 @needs_full
-def test_full_disk_is_reported(folder):
-    command = "predict", "a.model", "long.svm"
+@pytest.mark.parametrize("command", ["predict a.model long.svm", "--help", "--version"])
+def test_full_disk_is_reported(folder, command):
+    command = command.split()
     with open("/dev/full", "wb") as full:
         _, error = finish(process(*command, cwd=folder, stdout=full), code=1)
     assert error.startswith("Error: No space left on device.")
