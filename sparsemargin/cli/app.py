@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import errno
+import io
 import os
 import sys
 import warnings
@@ -176,6 +177,10 @@ def _open_outputs() -> None:
     for name, flags in ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, flags), "w"))
+    if isinstance(sys.stdout.buffer, io.RawIOBase):
+        # With PYTHONUNBUFFERED, it is a raw file, whose `write` may write only a part.
+        whole = io.BufferedWriter(sys.stdout.buffer)
+        sys.stdout = io.TextIOWrapper(whole, sys.stdout.encoding, write_through=True)
     sys.stdout.reconfigure(errors=_ESCAPING)  # type: ignore[union-attr]
 
 
