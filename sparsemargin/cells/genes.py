@@ -131,6 +131,20 @@ def _repeated(names: Iterable[str]) -> list[str]:
     return [name for name, count in Counter(names).items() if count > 1]
 
 
+def checked_genes(wanted: Any) -> list[str] | str | None:
+    """Return the checked argument `genes`: names, "union", "intersection" or None."""
+    if wanted is None or isinstance(wanted, str):
+        check_choice("genes", "union" if wanted is None else wanted, ("union", "intersection"))
+        return wanted
+    names = list(wanted) if isinstance(wanted, Iterable) else []
+    if not names or isinstance(names[0], bool | np.bool_):
+        raise ValueError(
+            f"genes must be 'union', 'intersection' or names of genes, got {repr(wanted)[:100]}. "
+            "For the highly variable genes, pass adata.var_names[adata.var.highly_variable]."
+        )
+    return list(map(str, names))
+
+
 def genes_of(cells: list[Any], wanted: Any, form: CellForm) -> np.ndarray:
     """Return the genes for a new model, and warn of genes that are not in all files.
 
@@ -139,14 +153,14 @@ def genes_of(cells: list[Any], wanted: Any, form: CellForm) -> np.ndarray:
     few genes are.
     """
     warn_of_left_out(cells)
+    wanted = checked_genes(wanted)
     named = [form.genes_of(each) for each in cells]
     every: dict[str, Any] = {}
     for each in named:
         every |= {key: gene for key, gene in each.items() if key not in every}
     shared = [key for key in every if all(key in each for each in named)]
-    if wanted is not None and not isinstance(wanted, str):
-        return _named_genes(cells, list(map(str, wanted)), set(every), form)
-    check_choice("genes", wanted or "union", ("union", "intersection"))
+    if isinstance(wanted, list):
+        return _named_genes(cells, wanted, set(every), form)
     if len(shared) < len(every):
         least = 1.0 if wanted else max(1.0, _FEW_SHARED * min(map(len, named)))
         _report_shared(cells, len(shared), len(every), least, form)

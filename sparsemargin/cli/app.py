@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import errno
+import io
 import os
 import sys
 import warnings
@@ -81,7 +82,7 @@ def _message_of(error: Exception) -> str:
     if isinstance(error, OSError | ValueError | ImportError):
         return str(error)
     if isinstance(error, MemoryError):
-        return "There is not enough memory. Try a lower --memory-limit, or --hash-bits."
+        return "There is not enough memory. Train with a lower --memory-limit, or --hash-bits."
     return (
         f"Internal error of sparsemargin, {type(error).__name__}: {error}. Please report it with "
         "the output of --traceback."
@@ -109,36 +110,47 @@ class _Commands(click.Group):
             ctx.fail(f"No such command {args[0]!r}.{did_you_mean(args[0], _COMMANDS)}")
         return super().resolve_command(ctx, args)
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        # --help and --version print while the options are parsed.
+        with _errors_in_a_line(ctx):
+            return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         _open_outputs()
-        try:
-            with heeding_signals(ctx), _warnings_in_a_line(ctx):
-                super().invoke(ctx)
-                # A closed pipe can be handled here, but not when the interpreter exits.
-                sys.stdout.flush()
-                sys.stderr.flush()
-        except (click.ClickException, click.exceptions.Exit, click.Abort):
-            raise
-        except BrokenPipeError:
-            _forget_output()
-            ctx.exit(_PIPE_CLOSED)
-        except KeyboardInterrupt:
-            # The terminal may have been closed.
-            with suppress(OSError):
-                click.echo(words_for(ctx), err=True)
-            _forget_output()
-            ctx.exit(exit_code_of(ctx))
-        except Exception as error:
-            _forget_output()
-            if ctx.meta.get(TRACEBACK):
-                raise
-            raise failure_of(error, _invoked(ctx)) from None
+        with _errors_in_a_line(ctx), heeding_signals(ctx), _warnings_in_a_line(ctx):
+            super().invoke(ctx)
+            # A closed pipe can be handled here, but not when the interpreter exits.
+            sys.stdout.flush()
+            sys.stderr.flush()
 
 
 def _invoked(ctx: click.Context) -> click.Command | None:
     """Return the running command, or None."""
     group, name = ctx.command, ctx.invoked_subcommand
     return group.get_command(ctx, name) if isinstance(group, click.Group) and name else None
+
+
+@contextmanager
+def _errors_in_a_line(ctx: click.Context) -> Iterator[None]:
+    """Turn errors, closed pipes and signals into messages and exit codes."""
+    try:
+        yield
+    except (click.ClickException, click.exceptions.Exit, click.Abort):
+        raise
+    except BrokenPipeError:
+        _forget_output()
+        ctx.exit(_PIPE_CLOSED)
+    except KeyboardInterrupt:
+        # The terminal may have been closed.
+        with suppress(OSError):
+            click.echo(words_for(ctx), err=True)
+        _forget_output()
+        ctx.exit(exit_code_of(ctx))
+    except Exception as error:
+        _forget_output()
+        if ctx.meta.get(TRACEBACK):
+            raise
+        raise failure_of(error, _invoked(ctx)) from None
 
 
 @contextmanager
@@ -165,6 +177,10 @@ def _open_outputs() -> None:
     for name, flags in ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, flags), "w"))
+    if isinstance(sys.stdout.buffer, io.RawIOBase):
+        # With PYTHONUNBUFFERED, it is a raw file, whose `write` may write only a part.
+        whole = io.BufferedWriter(sys.stdout.buffer)
+        sys.stdout = io.TextIOWrapper(whole, sys.stdout.encoding, write_through=True)
     sys.stdout.reconfigure(errors=_ESCAPING)  # type: ignore[union-attr]
 
 

@@ -310,10 +310,14 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[Archive]:
 
 @contextmanager
 def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Turn exceptions, except OSError and MemoryError, into a ValueError that names the file."""
+    """Turn exceptions into a ValueError that names the file, except an OSError, and a MemoryError,
+    which gets a note."""
     try:
         yield
-    except (OSError, MemoryError):
+    except OSError:
+        raise
+    except MemoryError as error:
+        error.add_note(f"This happened while {os.fspath(path)} was loaded.")
         raise
     except Exception as error:
         what = str(error)

@@ -314,6 +314,12 @@ def test_named_genes_that_are_in_no_file_are_refused_or_reported():
         new(genes=["a", "b", "a"]).fit(cells())
 
 
+@pytest.mark.parametrize("genes", [2000, [], np.ones(60, dtype=bool)], ids=["int", "empty", "mask"])
+def test_genes_that_are_no_names_are_refused(genes):
+    with pytest.raises(ValueError, match=r"genes must be .*names of genes"):
+        new(genes=genes).fit(cells())
+
+
 def test_table_with_names_of_cells_in_a_column_is_refused_with_a_remedy(model):
     frame = cells().to_df().reset_index(names="barcode")
     told = r"'barcode' has values that are no numbers.*X\.set_index\('barcode'\)"

@@ -6,6 +6,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
@@ -74,18 +75,42 @@ def test_closed_pipe_ends_the_command_quietly(folder):
     assert error == b""
 
 
+@pytest.mark.parametrize("command", ["--help", "train --help-all"])
+def test_closed_pipe_ends_the_help_quietly(command):
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "wb") as unread:
+        assert finish(process(*command.split(), stdout=unread), code=141) == ("", "")
+
+
 needs_full = pytest.mark.skipif(
     not os.path.exists("/dev/full"), reason="a full disk needs /dev/full"
 )
 
 
 @needs_full
-def test_full_disk_is_reported(folder):
-    command = "predict", "a.model", "long.svm"
+@pytest.mark.parametrize("command", ["predict a.model long.svm", "--help", "--version"])
+def test_full_disk_is_reported(folder, command):
+    command = command.split()
     with open("/dev/full", "wb") as full:
         _, error = finish(process(*command, cwd=folder, stdout=full), code=1)
     assert error.startswith("Error: No space left on device.")
     assert error.count("\n") == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a limit of the size of a file is set")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_predictions_that_do_not_fit_are_reported(folder, tmp_path, unbuffered):
+    import resource
+
+    # Only the last write is incomplete.
+    n_bytes = len(run("predict", folder / "a.model", folder / "long.svm").stdout) - 10
+    limited = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes,) * 2)}
+    command = "predict", "a.model", "long.svm"
+    with open(tmp_path / "out", "wb") as out:
+        limited |= {"stdout": out, "env": {"PYTHONUNBUFFERED": unbuffered}}
+        _, error = finish(process(*command, cwd=folder, **limited), code=1)
+    assert error.startswith("Error: File too large.")
 
 
 @needs_full

@@ -105,6 +105,8 @@ CHANGES = [
     (average, "space.t", lambda t: t.astype("i8"), "'t' is not of a type"),
     (average, "space.acc", lambda acc: acc.astype("f4"), "'acc' is not an array of float64"),
     (average, "space.synced", put(0, 1), "'synced' holds 1, more flushes than there were"),
+    (average, "progress.outputs", put(0, np.nan), "'outputs' holds nan"),
+    (average, "progress.outputs", put(0, np.inf), "'outputs' holds inf"),
     (average, "class_weight", lambda weight: weight[:, :2], "'class_weight' is not an array"),
     (average, "classes", lambda classes: classes[:2], "'space' is not of 1 vectors"),
     (average, "classes", put(0, 2), "'classes' do not rise"),
@@ -283,6 +285,16 @@ def test_other_formats_classes_and_label_forms_are_rejected(path):
     document["state"]["form"] = None
     rewritten(path, document, arrays)
     assert_refused(path, "'space' is not of 1 vectors")
+
+
+def test_model_that_states_more_weights_than_memory_is_named(path):
+    document, arrays = copy.deepcopy(sound(average))
+    at(document, LINEAR)["n_coordinates"] = 2**54
+    rewritten(path, document, arrays)
+    assert "not enough memory" in run("inspect", path, code=1).stderr.replace("\n", " ")
+    with pytest.raises(MemoryError) as caught:
+        load_model(path)
+    assert caught.value.__notes__ == [f"This happened while {path} was loaded."]
 
 
 def test_sparse_arrays_are_checked(path):
