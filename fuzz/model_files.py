@@ -170,6 +170,9 @@ class HostileModelFiles:
             except ValueError as error:
                 assert str(error).startswith(str(self.path)), error
                 return "refused"
+            except MemoryError as error:
+                assert str(self.path) in "".join(error.__notes__), error
+                return "too large"
             finally:
                 assert not self.watch.done, self.watch.done
             use(model, *problem_of(kind))

@@ -87,7 +87,8 @@ def kind_of(
 
 
 def _suffix_of(name: str) -> str:
-    root, end = os.path.splitext(name)
+    """Return the suffix of a name in lowercase, without that of a compression."""
+    root, end = os.path.splitext(name.lower())
     return os.path.splitext(root)[1] if end in _COMPRESSED else end
 
 

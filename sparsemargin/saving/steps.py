@@ -241,9 +241,12 @@ def _restore_attributes(kind: str, step: Any, learned: dict[str, Any], width: in
         if learned.get(name) is not None:
             dtype = getattr(learned[name], "dtype", None)
             dtype = np.float32 if dtype == np.float32 else np.float64
+            # Scalers have NaN for columns without values.
+            most = np.finfo(dtype).max
+            limits = () if kind.endswith("Scaler") else (-most, most)
             # The vectorizer's own setter of `idf_` would build a dict of all terms.
             owner = getattr(step, "_tfidf", step)
-            setattr(owner, name, array_of(learned, name, dtype, (width,)))
+            setattr(owner, name, array_of(learned, name, dtype, (width,), *limits))
         elif name in learned:
             setattr(step, name, None)
 

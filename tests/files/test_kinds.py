@@ -1,5 +1,6 @@
 """Archives and Office files are recognised by their contents, not by their names."""
 
+import gzip
 import io
 import shutil
 import zipfile
@@ -60,3 +61,24 @@ def test_archives_and_office_files_are_refused(tmp_path, monkeypatch, content):
         fit_text(file, format="csv")
     with pytest.raises(ValueError, match=generic):
         fit_svmlight("a.svm")
+
+
+@pytest.mark.parametrize("end", ["tsv", "csv", "jsonl", "txt", "vw", "csv.gz"])
+def test_names_in_capitals_have_the_kind_of_other_names(tmp_path, end):
+    lines = {
+        "tsv": "{0}\t{1}\n", "jsonl": '{{"label": "{0}", "text": "{1}"}}\n',
+        "txt": "__label__{0} {1}\n", "vw": "{0} | {1}\n",
+    }  # fmt: skip
+    header = "label,text\n" * ("csv" in end)
+    line = lines.get(end, "{0},{1}\n")
+    text = header + "".join(line.format(i % 2, f"word{i % 7} more") for i in range(200))
+    content = gzip.compress(text.encode()) if end.endswith("gz") else text.encode()
+    for name in f"a.{end}", f"A.{end.upper()}":
+        (tmp_path / name).write_bytes(content)
+    given = {"text": "text", "label": "label"} if "csv" in end else {}
+    expected, model = (
+        fit_text(str(tmp_path / name), random_state=0, **given)
+        for name in (f"a.{end}", f"A.{end.upper()}")
+    )
+    assert model.predict(["word1"]).tolist() == expected.predict(["word1"]).tolist()
+    assert model.classes_.tolist() == expected.classes_.tolist()

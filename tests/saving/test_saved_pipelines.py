@@ -2,6 +2,7 @@
 
 import copy
 import json
+from math import nan
 
 import numpy as np
 import pytest
@@ -129,6 +130,7 @@ PARAMETERS, LEARNED = (*STEP, "parameters", "dict"), (*STEP, "learned", "dict")
     ((*LEARNED, "idf_"), [1, 2], "'idf_' is not an array"),
     ("pipeline.steps.0.learned.words", "money", "a word comes twice"),
     ("pipeline.steps.0.learned.idf_", 3, "'idf_' is not an array"),
+    ("pipeline.steps.0.learned.idf_", nan, "'idf_' holds nan"),
 ])  # fmt: skip
 def test_invalid_pipeline_steps_are_rejected(path, place, value, words):
     document, arrays = contents_of(piped(TfidfVectorizer()))
@@ -136,6 +138,8 @@ def test_invalid_pipeline_steps_are_rejected(path, place, value, words):
         name = next(name for name in arrays if name.endswith(place.removeprefix("pipeline.")))
         if value == "money":
             arrays[name] = np.frombuffer(b'["money", "money"]', np.uint8)
+        elif value is nan:
+            arrays[name] = arrays[name] * nan
         else:
             arrays[name] = arrays[name][:value]
     else:
@@ -266,9 +270,9 @@ SLOW = [
     ("scale", None, "no form_"),
     ("means_", None, "no means_"),
     ("form", "counts", "of the form 'counts' have no total"),
-    ("means_", np.nan, "wrong means or deviations"),
-    ("deviations_", np.inf, "wrong means or deviations"),
-    ("deviations_", -1.0, "wrong means or deviations"),
+    ("means_", np.nan, "'means_' holds nan"),
+    ("deviations_", np.inf, "'deviations_' holds inf"),
+    ("deviations_", -1.0, "a negative deviation"),
 ])  # fmt: skip
 def test_invalid_cell_normalizers_are_rejected(path, name, change, words):
     document, arrays = contents_of(piped(CellNormalizer(), X=np.arange(36).reshape(12, 3)))
