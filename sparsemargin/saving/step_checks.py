@@ -11,8 +11,6 @@ from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
 
-import numpy as np
-
 from sparsemargin._engine.state import require
 from sparsemargin._shown import quoted
 from sparsemargin.text.analysis import PATTERNS
