@@ -43,7 +43,7 @@ def joined(shards: Sequence[Any]) -> Shard:
     first = shards[0]
     if isinstance(first, FileShard):
         paths = [path for shard in shards for path in shard.paths]
-        return replace(first, paths=paths, passes=None, read_in=0)
+        return replace(first, paths=paths)
     texts = [text for shard in shards for text in shard.texts][:TEXTS_KEPT]
     rows = joined_rows([shard.rows for shard in shards])
     return MatrixShard(rows, _joined_labels([shard.y for shard in shards]), texts)
