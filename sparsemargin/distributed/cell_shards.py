@@ -51,7 +51,6 @@ class CellRows:
     columns: np.ndarray | None = None  # columns of the genes, for shards of matrices
     of_truths: bool = False  # whether the labels of files are truth values, encoded as texts
 
-    name: ClassVar = "normalizer"
     on_one_machine: ClassVar = "fit_anndata"
 
     def __post_init__(self) -> None:
@@ -71,6 +70,14 @@ class CellRows:
         return self.step.normalised(
             counts_of(X), self.columns, len(self.step.feature_names_in_), "The Dask array"
         )[0]
+
+    def estimator(self, classifier: Any) -> Any:
+        # Imported here because it takes 0.2 s, and workers do not need it.
+        from sparsemargin.tasks.cell_classifier import CellClassifier
+
+        form = self.form
+        empty = CellClassifier(self.label, layer=form.layer, var=form.var, match=form.match)
+        return empty.keep(self.step, classifier)
 
     def cells_and_types(self, adata: Any) -> tuple[Any, np.ndarray]:
         """The Dask array of an AnnData, and the types of its cells."""

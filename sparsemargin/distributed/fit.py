@@ -18,7 +18,7 @@ from sparsemargin._version import __version__
 from sparsemargin.distributed.backends import Backend, backend_of
 from sparsemargin.distributed.mixing import Mixing, Mixture
 from sparsemargin.distributed.rounds import MIN_ROWS, Round, Rounds, ShardOptions, survey, terms_of
-from sparsemargin.distributed.row_makers import Texts, estimator_of
+from sparsemargin.distributed.row_makers import Texts
 from sparsemargin.distributed.schema import (
     Schema,
     Survey,
@@ -238,7 +238,7 @@ def fit_distributed(
     options = ShardOptions(**{name: arguments[name] for name in names} | more)
     learner = learn_shards(shards, y, options)
     classifier = as_classifier(learner)
-    return classifier if row_maker is None else estimator_of(row_maker, classifier)
+    return classifier if row_maker is None else row_maker.estimator(classifier)
 
 
 def learn_distributed(shards: Any, **arguments: Any) -> Learner:

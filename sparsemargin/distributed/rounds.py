@@ -40,7 +40,7 @@ from sparsemargin.distributed.mixing import (
     Update,
     bytes_of,
 )
-from sparsemargin.distributed.row_makers import RowMaker, estimator_of
+from sparsemargin.distributed.row_makers import RowMaker
 from sparsemargin.distributed.schema import WHOLE, Part, Schema, Survey
 from sparsemargin.distributed.shards import Shard, names_of
 from sparsemargin.distributed.tally import Tally, added
@@ -278,7 +278,7 @@ class Rounds:
         }  # fmt: skip
         steps, wrappers = list[Any](), list[Any]()
         if options.row_maker is not None:
-            pipeline, wrappers = unwrapped(estimator_of(options.row_maker, None))
+            pipeline, wrappers = unwrapped(options.row_maker.estimator(None))
             steps = pipeline.steps
             encoded(steps[:1])  # raises an error now if a model file can't store the step
         path = os.fspath(options.checkpoint)
