@@ -80,23 +80,9 @@ class Mixture:
         learner.restore(None).p = learner.p_for(self.schema.n_columns)
         return learner
 
-    def space_for(self, columns: np.ndarray) -> tuple[Any, np.ndarray]:
-        """An empty space and its columns. These are the given sorted columns, which include the
-        last one, or all columns if more than half of them are given."""
-        n_columns = self.schema.n_columns
-        n_features = len(columns) - bool(self.space.bias)
-        if n_features > n_columns // 2:
-            n_features, columns = n_columns, np.arange(n_columns + bool(self.space.bias))
-        return self.blank().new_space(self.schema.beginning(n_features)), columns
-
-    def widened(self, space: Any, columns: np.ndarray) -> Any:
-        """A space made by `space_for`, widened to all columns."""
-        n_columns = self.schema.n_columns
-        if space.n_features == n_columns:
-            return space
-        wide = self.blank().new_space(self.schema.beginning(n_columns))
-        space.spread(wide, columns[: space.n_features])
-        return wide
+    def new_space(self, n_columns: int) -> Any:
+        """An empty space for rows with this number of columns."""
+        return self.blank().new_space(self.schema.beginning(n_columns))
 
     def finished(self, fitted: Fitted) -> Learner:
         """A copy of the learner with this state and the number of features of the rows."""
@@ -212,7 +198,7 @@ class Mixer:
         the shard are used."""
         return [(self.state,)]
 
-    def merge(self, step: int, learned: Sequence[Any]) -> list[Any]:
+    def merge(self, learned: Sequence[Any]) -> list[Any]:
         """Begin to mix the results of the shards, given as handles in the order of the shards.
         Returns handles of lists that together contain the updates in this order."""
         self.merged = learned
@@ -303,7 +289,7 @@ class RingMixer(Mixer):
     def space_of(self, state: list[Group | None], *, keep: bool = False) -> Any:
         groups = [each for each in state if each is not None]
         spaces = [each.pieces[0] for each in self.backend.gather([each for *_, each in groups])]
-        whole, _ = self.mixture.space_for(np.arange(spaces[0].n_features + bool(spaces[0].bias)))
+        whole = self.mixture.new_space(spaces[0].n_features)
         for (first, last, _), own in zip(groups, spaces, strict=True):
             whole.take_vectors(own, slice(0, last - first), slice(first, last))
         return whole

@@ -402,7 +402,7 @@ class Rounds:
             for s, start in enumerate(starts) if start is not None
         }  # fmt: skip
         learned = self.backend.over_shards(learn_part, given)
-        lists = self.mixer.merge(step, [*learned.values()])
+        lists = self.mixer.merge([*learned.values()])
         with closing(self.backend.completed(learned, lists)) as completed:
             for s in completed:
                 self.tally.add_rows(s, part, len(given))
