@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -271,7 +271,7 @@ def learn_shards(shards: Any, y: Any, options: ShardOptions) -> Learner:
         sample = None
         if are_cells:
             # Imported here because it imports scikit-learn, which svmlight text does not need.
-            from sparsemargin.cells.learn import with_cell_defaults
+            from sparsemargin.cells.learn import rename_classes, with_cell_defaults
             from sparsemargin.distributed import cell_shards
 
             options, sample = cell_shards.prepare(row_maker, backend, options)
@@ -297,9 +297,7 @@ def learn_shards(shards: Any, y: Any, options: ShardOptions) -> Learner:
             cell_shards.calibrate(learner, sample, row_maker.seed)
             rounds.write_checkpoint(learner)
         if are_cells and row_maker.of_truths:
-            learner.fitted.classes = learner.fitted.classes == "True"
-            if isinstance(weights := options.params.get("class_weight"), Mapping):
-                learner.class_weight = weights
+            rename_classes(learner, learner.fitted.classes == "True", options.params)
         return learner
 
 

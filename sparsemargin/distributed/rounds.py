@@ -129,7 +129,7 @@ def learn_part(shard: Shard, plan: Plan, number: int, part: Part, *start: Any) -
         if chosen is not None:
             # An additional last feature stands for all other columns. No row has it.
             indices = chosen.positions(rows.indices)
-            rows = Csr(rows.data, indices, rows.indptr, len(at[0]) + 1 - plan.has_bias)
+            rows = Csr(rows.data, indices, rows.indptr, space.n_features)
         # Shuffling within parts is ignored, because it leaves a sorted shard sorted.
         label_order.add(targets, order if part == WHOLE else None)
         task = learner.make_task(
