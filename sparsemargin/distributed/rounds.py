@@ -378,10 +378,9 @@ class Rounds:
             for order, own in zip(orders, of_shards, strict=True):
                 for update in own:
                     order.join(update.label_order)
-            titles = [self.backend.title(s) for s in range(len(self.surveys))]
             is_mixed = self.mixture.schema.mixed is not None
             shuffled = [survey.label_order for survey in self.surveys if is_mixed]
-            warn_of_labels(orders, titles, self.on_one_machine, shuffled)
+            warn_of_labels(orders, self.backend.titles, self.on_one_machine, shuffled)
         if self.on_round is not None:
             self.on_round(Round(
                 epoch, tuple(map(_corrections_of, of_shards)), self.at.trials, len(parts),
