@@ -144,10 +144,16 @@ def _learn(
             of_cells = names[of_cells] == options.positive
         keep_outputs(learner, X, of_cells, groups)
     if is_new:
-        learner.fitted.classes = own_classes
-        if isinstance(weights := options.params.get("class_weight"), Mapping):
-            learner.class_weight = weights  # named by these classes, not by their texts
+        rename_classes(learner, own_classes, options.params)
     return learner
+
+
+def rename_classes(learner: Learner, classes: np.ndarray, params: dict[str, Any]) -> None:
+    """Replace the classes by truth values of which they are the texts, or by equal ones. Class
+    weights in `params` are named by these classes."""
+    learner.fitted.classes = classes
+    if isinstance(weights := params.get("class_weight"), Mapping):
+        learner.class_weight = weights
 
 
 def keep_outputs(

@@ -6,11 +6,10 @@ import re
 import sys
 import time
 import warnings
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from itertools import chain
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
@@ -51,7 +50,7 @@ def imported_dask() -> Any:
     return dask
 
 
-def open_shard(given: Any, y: Any = None, row_maker: RowMaker | None = None) -> Shard:
+def open_shard(given: Any, y: Any, row_maker: RowMaker | None) -> Shard:
     """Open a shard on the machine that trains on it."""
     return given if isinstance(given, FileShard) else MatrixShard.of(given, y, row_maker)
 
@@ -76,22 +75,33 @@ def _known(value: Any) -> Any:
     return value.result() if isinstance(value, Lazy) else value
 
 
-class Backend(ABC):
-    """Calls functions, and returns handles of their results.
+class Backend:
+    """Makes all calls in this process, one after the other, and returns handles of their results.
 
     A handle may be an argument of other calls, which receive the result and must not change it.
     """
 
-    shards: list[Any]  # handles
-    names: list[str]  # names of the files of the given shards, or their numbers
-    numbers: list[list[int]]  # for each shard, the numbers of the given shards that it consists of
-    n_workers: int  # the number of workers now
+    n_workers = 1  # the number of workers now
 
-    def __init__(self, given: Sequence[Pair | FileShard]) -> None:
+    def __init__(
+        self, given: Sequence[Pair | FileShard], row_maker: RowMaker | None = None
+    ) -> None:
+        # Names of the files of the given shards, or their numbers.
         self.names = [
-            f"shard {s}" if isinstance(shard, Pair) else shard.name for s, shard in enumerate(given)
+            shard.name if isinstance(shard, FileShard) else f"shard {s}"
+            for s, shard in enumerate(given)
         ]
+        # For each shard, the numbers of the given shards that it consists of.
         self.numbers = [[s] for s in range(len(given))]
+        self.shards = self._open(given, row_maker)
+
+    def _open(self, given: Sequence[Pair | FileShard], row_maker: RowMaker | None) -> list[Any]:
+        """The handles of the given shards."""
+        shards = []
+        for s, (X, y) in enumerate(map(_parts, given)):
+            with self.naming(s):
+                shards.append(open_shard(_here(X), _here(y), row_maker))
+        return shards
 
     def keep_rows(self, n_rows: Sequence[int]) -> None:
         """Leave out the shards without rows. Raise an error if no shard has rows."""
@@ -111,35 +121,51 @@ class Backend(ABC):
         self.shards = [self.shards[run[0]] if len(run) == 1 else next(shards) for run in runs]
         self.numbers = [[*chain.from_iterable(self.numbers[s] for s in run)] for run in runs]
 
-    def title(self, s: int) -> str:
-        """The numbers of the given shards that a shard consists of, in words."""
-        first, last = self.numbers[s][0], self.numbers[s][-1]
-        return f"shard {first}" if first == last else f"shards {first} to {last}"
+    @property
+    def titles(self) -> list[str]:
+        """For each shard, the numbers of the given shards that it consists of, in words."""
+        spans = [(numbers[0], numbers[-1]) for numbers in self.numbers]
+        return [f"shard {a}" if a == b else f"shards {a} to {b}" for a, b in spans]
 
-    def files(self, s: int) -> str:
-        """The names of the files of a shard."""
-        return ", ".join(self.names[number] for number in self.numbers[s])
+    @property
+    def files(self) -> list[str]:
+        """The names of the files of each shard."""
+        return [", ".join(self.names[number] for number in numbers) for numbers in self.numbers]
 
-    def naming(self, s: int | None) -> AbstractContextManager[None]:
-        """A context that adds the title of a shard to errors."""
-        return _naming(None if s is None else self.title(s), len(self.names))
+    @contextmanager
+    def naming(self, s: int | None) -> Iterator[None]:
+        """Add the title of a shard to errors, if there are several given shards."""
+        try:
+            yield
+        except (ValueError, OSError) as error:
+            if len(self.names) == 1 or s is None:
+                raise
+            kinds = ConnectionError, FileNotFoundError, OSError, ValueError
+            kind = next(kind for kind in kinds if isinstance(error, kind))
+            raise kind(
+                f"{self.titles[s].capitalize()} of {len(self.names)}, counted from 0: {error}"
+            ) from None
 
-    @abstractmethod
     def share(self, value: Any) -> Any:
         """The handle of a value that is made available to all calls."""
+        return value
 
-    @abstractmethod
     def map(self, function: Callable[..., Any], *arguments: Iterable[Any]) -> list[Any]:
         """Call a function with the elements of sequences; returns the handles of the results."""
+        return [Lazy(function, *given) for given in zip(*arguments, strict=True)]
 
-    @abstractmethod
     def completed(self, calls: Mapping[int, Any], more: Sequence[Any] = ()) -> Generator[int]:
         """Yield each shard when its call has completed. At the end, the calls of `more` have
         completed, too."""
+        for s, call in calls.items():
+            with self.naming(s):
+                _known(call)
+            yield s
+        self.gather(more)
 
-    @abstractmethod
     def gather(self, handles: Sequence[Any]) -> list[Any]:
         """The results of calls."""
+        return [*map(_known, handles)]
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call a function; returns the handle of the result."""
@@ -165,59 +191,14 @@ class Backend(ABC):
         return self.gather([*calls.values()])
 
 
-class SerialBackend(Backend):
-    """Makes all calls in this process, one after the other."""
-
-    n_workers = 1
-
-    def __init__(
-        self, shards: Sequence[Pair | FileShard], row_maker: RowMaker | None = None
-    ) -> None:
-        super().__init__(shards)
-        self.shards = []
-        for s, shard in enumerate(shards):
-            with self.naming(s):
-                given, y = map(_here, _parts(shard))
-                self.shards.append(open_shard(given, y, row_maker))
-
-    def share(self, value: Any) -> Any:
-        return value
-
-    def map(self, function: Callable[..., Any], *arguments: Iterable[Any]) -> list[Any]:
-        return [Lazy(function, *given) for given in zip(*arguments, strict=True)]
-
-    def completed(self, calls: Mapping[int, Any], more: Sequence[Any] = ()) -> Generator[int]:
-        for s, call in calls.items():
-            with self.naming(s):
-                _known(call)
-            yield s
-        self.gather(more)
-
-    def gather(self, handles: Sequence[Any]) -> list[Any]:
-        return [*map(_known, handles)]
-
-
 def _parts(shard: Pair | FileShard) -> tuple[Any, Any]:
-    return shard if isinstance(shard, Pair) else (shard, None)
+    return (shard, None) if isinstance(shard, FileShard) else shard
 
 
 def _here(value: Any) -> Any:
     if is_lazy(value):
         return value.compute()
     return value.result() if is_future(value) else value
-
-
-@contextmanager
-def _naming(title: str | None, n_shards: int) -> Iterator[None]:
-    """Add the title of the shard to errors, if there are several shards."""
-    try:
-        yield
-    except (ValueError, OSError) as error:
-        if n_shards == 1 or title is None:
-            raise
-        kinds = ConnectionError, FileNotFoundError, OSError, ValueError
-        kind = next(kind for kind in kinds if isinstance(error, kind))
-        raise kind(f"{title.capitalize()} of {n_shards}, counted from 0: {error}") from None
 
 
 class DaskBackend(Backend):
@@ -228,9 +209,8 @@ class DaskBackend(Backend):
     """
 
     def __init__(
-        self, client: Client, shards: Sequence[Pair | FileShard], row_maker: RowMaker | None = None
+        self, client: Client, given: Sequence[Pair | FileShard], row_maker: RowMaker | None = None
     ) -> None:
-        super().__init__(shards)
         if client.status != "running":
             raise ConnectionError(f"{client!r} is {client.status}. Pass one that is connected.")
         self.client, self.address = client, str(client.scheduler.address)
@@ -243,13 +223,15 @@ class DaskBackend(Backend):
                 f"No worker has joined the Dask scheduler at {self.address} within {PATIENCE} "
                 f"seconds. Start one: dask worker {self.address}"
             ) from None
+        super().__init__(given, row_maker)
+
+    def _open(self, given: Sequence[Pair | FileShard], row_maker: RowMaker | None) -> list[Future]:
+        parts = [part for shard in given for part in _parts(shard)]
         with self._connected():
-            parts = [part for shard in shards for part in _parts(shard)]
             # This starts the computation of all lazy parts.
-            futures = iter(client.compute([part for part in parts if is_lazy(part)]))
-            parts = [next(futures) if is_lazy(part) else part for part in parts]
-        makers = [row_maker] * len(shards)
-        self.shards = self.map(open_shard, parts[::2], parts[1::2], makers)
+            futures = iter(self.client.compute([part for part in parts if is_lazy(part)]))
+        parts = [next(futures) if is_lazy(part) else part for part in parts]
+        return self.map(open_shard, parts[::2], parts[1::2], [row_maker] * len(given))
 
     @property
     def n_workers(self) -> int:  # type: ignore[override]
@@ -326,10 +308,21 @@ class DaskBackend(Backend):
             future.add_done_callback(ended.put)
 
     def _raise_error_of(self, future: Future, shards: Mapping[Future, int]) -> None:
-        """Raise the error of a call. If a call for a shard has failed, the error names it."""
+        """Raise the error of a call. If a call for a shard has failed, the error names it. If the
+        reason is not in the data of the shard, the error says what to do."""
         future = next((each for each in shards if each.status == "error"), future)
+        error = future.exception()
         with self.naming(shards.get(future)):
-            _refuse_worker(future.exception())
+            if isinstance(error, imported_dask().distributed.KilledWorker):
+                raise ConnectionError(
+                    "Its workers have gone down time and again: one may not have the memory for "
+                    "it. Cut it into smaller shards, or give the workers more."
+                )
+            if isinstance(error, ModuleNotFoundError):
+                raise ConnectionError(
+                    f"A worker has no {error.name}: pip install 'sparsemargin[distributed]' where "
+                    "the workers run."
+                )
             future.result()
 
     def _next(self, ended: SimpleQueue[Any]) -> Future:
@@ -393,28 +386,14 @@ def _itself(value: Any) -> Any:
     return value
 
 
-def _refuse_worker(error: BaseException | None) -> None:
-    """Explain what to do if workers cannot process a shard for reasons outside its data."""
-    if isinstance(error, imported_dask().distributed.KilledWorker):
-        raise ConnectionError(
-            "Its workers have gone down time and again: one may not have the memory for it. Cut it "
-            "into smaller shards, or give the workers more."
-        )
-    if isinstance(error, ModuleNotFoundError):
-        raise ConnectionError(
-            f"A worker has no {error.name}: pip install 'sparsemargin[distributed]' where the "
-            "workers run."
-        )
-
-
 @contextmanager
 def backend_of(
-    client: Any, shards: Sequence[Pair | FileShard], row_maker: RowMaker | None = None
+    client: Any, shards: Sequence[Pair | FileShard], row_maker: RowMaker | None
 ) -> Iterator[Backend]:
     """The backend for this process or for the workers of a client. A client opened here is
     closed."""
     if client is None:
-        yield SerialBackend(shards, row_maker)
+        yield Backend(shards, row_maker)
         return
     distributed = imported_dask().distributed
     if isinstance(client, distributed.Client):

@@ -51,7 +51,6 @@ class CellRows:
     columns: np.ndarray | None = None  # columns of the genes, for shards of matrices
     of_truths: bool = False  # whether the labels of files are truth values, encoded as texts
 
-    name: ClassVar = "normalizer"
     on_one_machine: ClassVar = "fit_anndata"
 
     def __post_init__(self) -> None:
@@ -71,6 +70,14 @@ class CellRows:
         return self.step.normalised(
             counts_of(X), self.columns, len(self.step.feature_names_in_), "The Dask array"
         )[0]
+
+    def estimator(self, classifier: Any) -> Any:
+        # Imported here because it takes 0.2 s, and workers do not need it.
+        from sparsemargin.tasks.cell_classifier import CellClassifier
+
+        form = self.form
+        empty = CellClassifier(self.label, layer=form.layer, var=form.var, match=form.match)
+        return empty.keep(self.step, classifier)
 
     def cells_and_types(self, adata: Any) -> tuple[Any, np.ndarray]:
         """The Dask array of an AnnData, and the types of its cells."""
@@ -106,22 +113,23 @@ def prepare(maker: CellRows, backend: Backend, options: Any) -> tuple[Any, Sampl
     """Collect the genes of all shards, and fit the normalizer to some of their cells. Return the
     options with the classes, and these cells."""
     step = maker.step
-    backend.keep_rows(backend.each(_has_cells, maker.form))
+    found = backend.each(_genes_and_classes, maker.form, maker.label)
+    backend.keep_rows([each is not None for each in found])
     if maker.columns is None:
-        of_shards = backend.each(_genes_and_classes, maker.form, maker.label)
+        of_shards = [each for each in found if each is not None]
         files = [each for genes, _ in of_shards for each in genes]
         step.feature_names_in_ = genes = genes_of(files, maker.wanted, maker.form)
         step.scale = step.agreed([*chain(*backend.each(_scales, maker.form, genes))])
         given = dict.fromkeys(range(len(backend.shards)), (backend.share(step),))
         backend.shards = [*backend.over_shards(_with_step, given).values()]
-        found = [classes for _, classes in of_shards]
+        of_files = [classes for _, classes in of_shards]
         names = [genes[0].name for genes, _ in of_shards]
-        check_kinds(maker.label, names, [classes.tolist() for classes in found])
-        classes = _all_of(found)
+        check_kinds(maker.label, names, [classes.tolist() for classes in of_files])
+        classes = _all_of(of_files)
         warn_of_unassigned(classes)
         if options.positive is None:
             options = replace(options, classes=classes)
-            maker.of_truths = all(each.dtype.kind == "b" for each in found)
+            maker.of_truths = all(each.dtype.kind == "b" for each in of_files)
     sampled = backend.each(_some_cells, len(backend.shards))
     for message in dict.fromkeys(chain.from_iterable(messages for *_, messages in sampled)):
         warn_user(message)
@@ -140,33 +148,28 @@ def calibrate(learner: Learner, sample: Sample, seed: int | None) -> None:
     keep_outputs(learner, X[order], codes[order])
 
 
-def _has_cells(shard: Shard, form: CellForm) -> bool:
-    """Return whether the shard has cells. An empty file among others of a shard raises an error."""
+def _genes_and_classes(
+    shard: Shard, form: CellForm, label: Any
+) -> tuple[list[Any], np.ndarray] | None:
+    """The genes of each file of a shard, and the classes of the shard; of a block neither is read.
+    None if the shard has no cells. An empty file among others of a shard raises an error."""
     if not isinstance(shard, FileShard):
-        return shard.rows.n_rows > 0
+        return ([], np.zeros(0)) if shard.rows.n_rows else None
     sources = open_sources(shard.paths)
     try:
-        with form.open(shard.paths):
-            return True
+        with form.open(shard.paths) as cells:
+            genes = [
+                SimpleNamespace(
+                    name=each.name, genes=each.genes, is_gene=each.is_gene,
+                    var=SimpleNamespace(texts=dict),  # no columns, because they are large messages
+                )
+                for each in cells
+            ]  # fmt: skip
+            return genes, labels_of(cells, label)[1]
     except NoCellsError:
         if len(sources) > 1:
             raise
-        return False
-
-
-def _genes_and_classes(
-    shard: FileShard, form: CellForm, label: Any
-) -> tuple[list[Any], np.ndarray]:
-    """The genes of each file of a shard, and the classes of the shard."""
-    with form.open(shard.paths) as cells:
-        genes = [
-            SimpleNamespace(
-                name=each.name, genes=each.genes, is_gene=each.is_gene,
-                var=SimpleNamespace(texts=dict),  # no columns, because they are large messages
-            )
-            for each in cells
-        ]  # fmt: skip
-        return genes, labels_of(cells, label)[1]
+        return None
 
 
 def _scales(shard: FileShard, form: CellForm, genes: np.ndarray) -> list[Any]:

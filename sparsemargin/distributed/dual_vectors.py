@@ -159,6 +159,7 @@ class VectorEpoch(ShardEpoch):
     def learned(self) -> list[Piece]:
         """The changes, for each slice."""
         space, after, ratio, gains = self.space, _theta_of(self.space), self._ratio(), None
+        moved = after != multiplied(self.theta, ratio)
         if space.adaptive:
             variances = space.of_vectors(space.variances)
             places, keys = self._found(variances != self.variances)
@@ -168,11 +169,11 @@ class VectorEpoch(ShardEpoch):
             theta = np.subtract(after.ravel()[places], self.theta.ravel()[places], dtype=np.float64)
             theta = (theta * precisions).astype(after.dtype)
         else:
-            places, keys = self._found(after != multiplied(self.theta, ratio))
+            places, keys = self._found(moved)
             theta = after.ravel()[places]
         factor, sum_keys, sums = np.zeros(self.shape.n_vectors), keys[:0], theta[:0]
         if space.averaged:
-            factor, sum_keys, sums = self._sums(after != multiplied(self.theta, ratio))
+            factor, sum_keys, sums = self._sums(moved)
         cuts, of_sums = self.shape.cuts(keys, self.cells), self.shape.cuts(sum_keys, self.cells)
         return [
             Piece(
@@ -264,20 +265,16 @@ class VectorMixer(Mixer):
             [share(found)] if space.averaged else [], scalars_of(space), space.trials,
         )  # fmt: skip
 
-    def _bounds(self, part: Part) -> list[int]:
-        """The first cell of each slice of the mixture after a part, and the number of all cells."""
-        n_slices = slices_for(part.stop - part.start, len(self.n_rows))
+    def starts(self, step: int, part: Part) -> list[Any]:
+        n_slices, state = slices_for(part.stop - part.start, len(self.n_rows)), self.state
         if n_slices > 1:
             n_slices = min(n_slices, self.backend.n_workers)
-        return [CELLS * i // n_slices for i in range(n_slices + 1)]
-
-    def starts(self, step: int, part: Part) -> list[Any]:
-        state = self.state
-        # The bounds are stored for `merge`, because the number of workers may change meanwhile.
-        self.bounds = self._bounds(part)
+        # The first cell of each slice after the part, and the number of all cells. They are stored
+        # for `merge`, because the number of workers may change meanwhile.
+        self.bounds = [CELLS * i // n_slices for i in range(n_slices + 1)]
         return [(self.bounds, state.scalars, *state.slices)] * len(self.n_rows)
 
-    def merge(self, step: int, learned: Sequence[Any]) -> list[Any]:
+    def merge(self, learned: Sequence[Any]) -> list[Any]:
         state, p, call = self.state, self.mixture.space.p, self.backend.submit
         mixed, sums = [], []
         for i, cells in enumerate(pairwise(self.bounds)):
@@ -322,7 +319,11 @@ class VectorMixer(Mixer):
         found = ColumnSet(shape.n_columns)
         for each in keys // shape.width, of_sums[0] // shape.width, np.array([shape.n_columns - 1]):
             found.add(each)
-        space, columns = self.mixture.space_for(found.close())
+        columns, n_biases = found.close(), bool(self.mixture.space.bias)
+        n_features = shape.n_columns - n_biases
+        if len(columns) - n_biases > n_features // 2:
+            columns = np.arange(shape.n_columns)
+        space = self.mixture.new_space(len(columns) - n_biases)
 
         def spread(keys: np.ndarray, values: np.ndarray) -> np.ndarray:
             array = np.zeros(len(columns) * shape.width, theta.dtype)
@@ -336,7 +337,12 @@ class VectorMixer(Mixer):
         if space.adaptive:
             (variances,) = joined(slices, "variances")
             space.of_vectors(space.variances)[...] = spread(keys, variances)
-        return self.mixture.widened(space, columns)
+        if space.n_features == n_features:
+            return space
+        # Few coordinates are set in a small space first, which takes less time and memory.
+        wide = self.mixture.new_space(n_features)
+        space.spread(wide, columns[: space.n_features])
+        return wide
 
 
 def _mixed_scalars(of_shards: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -18,14 +18,8 @@ from sparsemargin._version import __version__
 from sparsemargin.distributed.backends import Backend, backend_of
 from sparsemargin.distributed.mixing import Mixing, Mixture
 from sparsemargin.distributed.rounds import MIN_ROWS, Round, Rounds, ShardOptions, survey, terms_of
-from sparsemargin.distributed.row_makers import Texts, estimator_of
-from sparsemargin.distributed.schema import (
-    Schema,
-    Survey,
-    check_features_there,
-    schema_of_files,
-    schema_of_matrices,
-)
+from sparsemargin.distributed.row_makers import Texts
+from sparsemargin.distributed.schema import Schema, Survey, schema_of_files, schema_of_matrices
 from sparsemargin.distributed.shard_forms import row_maker_of, shards_of
 from sparsemargin.distributed.shards import FileShard, SampledRows, sampled
 from sparsemargin.distributed.small_shards import runs_of
@@ -238,7 +232,7 @@ def fit_distributed(
     options = ShardOptions(**{name: arguments[name] for name in names} | more)
     learner = learn_shards(shards, y, options)
     classifier = as_classifier(learner)
-    return classifier if row_maker is None else estimator_of(row_maker, classifier)
+    return classifier if row_maker is None else row_maker.estimator(classifier)
 
 
 def learn_distributed(shards: Any, **arguments: Any) -> Learner:
@@ -271,7 +265,7 @@ def learn_shards(shards: Any, y: Any, options: ShardOptions) -> Learner:
         sample = None
         if are_cells:
             # Imported here because it imports scikit-learn, which svmlight text does not need.
-            from sparsemargin.cells.learn import with_cell_defaults
+            from sparsemargin.cells.learn import rename_classes, with_cell_defaults
             from sparsemargin.distributed import cell_shards
 
             options, sample = cell_shards.prepare(row_maker, backend, options)
@@ -297,9 +291,7 @@ def learn_shards(shards: Any, y: Any, options: ShardOptions) -> Learner:
             cell_shards.calibrate(learner, sample, row_maker.seed)
             rounds.write_checkpoint(learner)
         if are_cells and row_maker.of_truths:
-            learner.fitted.classes = learner.fitted.classes == "True"
-            if isinstance(weights := options.params.get("class_weight"), Mapping):
-                learner.class_weight = weights
+            rename_classes(learner, learner.fitted.classes == "True", options.params)
         return learner
 
 
@@ -309,8 +301,12 @@ def _surveyed(backend: Backend, options: ShardOptions) -> tuple[list[Survey], Sc
     found = backend.each(survey, __version__)
     backend.keep_rows([each.n_rows for each in found])
     surveys = [each for each in found if each.n_rows]
-    # Shards must be checked for consistency before some of them are joined.
-    schema = _schema_of(backend, surveys, options)
+    # Shards are checked for consistency before some of them are joined, which does not change their
+    # common properties.
+    if surveys[0].reading is None:
+        schema = schema_of_matrices(surveys, backend.titles)
+    else:
+        schema = schema_of_files(surveys, backend.titles, options.classes, options.positive)
     sizes = [sys.maxsize if each.is_row_cache else each.n_rows for each in surveys]
     runs = runs_of(sizes, options.min_rows)
     if len(runs) < len(surveys):
@@ -318,21 +314,15 @@ def _surveyed(backend: Backend, options: ShardOptions) -> tuple[list[Survey], Sc
         changed = {i: (__version__,) for i, run in enumerate(runs) if len(run) > 1}
         new = iter(backend.results(backend.over_shards(survey, changed)))
         surveys = [surveys[run.start] if len(run) == 1 else next(new) for run in runs]
-        schema = _schema_of(backend, surveys, options)
-    check_features_there(surveys)
+    checksums = [each.checksum for each in surveys]
+    schema = replace(schema, checksums=dict(zip(backend.files, checksums, strict=True)))
+    if not any(each.n_entries for each in surveys):
+        raise ValueError("The data have labels but no features: nothing can be learned from them.")
     step = getattr(options.row_maker, "step", None)
     if hasattr(step, "remember_terms") and not hasattr(step, "terms_"):
         (terms,) = backend.results(backend.over_shards(terms_of, {0: (step,)}))
         step.terms_ = pickle.loads(terms)  # type: ignore[union-attr]
     return surveys, schema
-
-
-def _schema_of(backend: Backend, surveys: list[Survey], options: ShardOptions) -> Schema:
-    titles = [backend.title(s) for s in range(len(surveys))]
-    if surveys[0].reading is None:
-        return schema_of_matrices(surveys, titles)
-    files = [backend.files(s) for s in range(len(surveys))]
-    return schema_of_files(files, surveys, titles, options.classes, options.positive)
 
 
 def _check_options(options: ShardOptions) -> None:

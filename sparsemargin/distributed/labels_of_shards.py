@@ -19,7 +19,7 @@ _LEAST_MISSING = 10.0
 
 def warn_of_labels(
     orders: Sequence[LabelOrder], titles: Sequence[str], function: str,
-    shuffled: Sequence[LabelOrder] = (),
+    shuffled: Sequence[LabelOrder],
 ) -> None:  # fmt: skip
     """Warn once if shards lack classes, or if rows are sorted by their labels, within shards or
     across them. `titles` are the titles of the shards, and `function` trains on one machine. If

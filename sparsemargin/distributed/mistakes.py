@@ -33,16 +33,6 @@ class Mistakes(Sent):
     numbers: np.ndarray  # row numbers in the shard, int64
 
 
-@dataclass(frozen=True)
-class ShardMistakes:
-    """The result of an epoch of a matrix Perceptron on a shard."""
-
-    # Each block has the rows with mistakes of any vector, and the mistakes of each vector.
-    blocks: list[tuple[Csr, list[Mistakes]]]
-    # Sums of the hypotheses over the trials, shape (n_vectors, n_coordinates); 0 without averaging.
-    sums: Any
-
-
 class MistakesEpoch(ShardEpoch):
     """An epoch on one of several shards, starting from the mixture's space.
 
@@ -55,15 +45,11 @@ class MistakesEpoch(ShardEpoch):
         self.averaged = learner.hypothesis == "average"
         self.space.take_sums(np.zeros_like(self.space.summed()), 0)
         self.noted = self.space.per_vector("corrections")
+        # For each block, the rows with mistakes of any vector, and the mistakes of each vector.
         self.blocks: list[tuple[Csr, list[Mistakes]]] = []
 
     def learn(self, learner: Learner, task: Task, order: np.ndarray | None) -> int | None:
-        mistakes = super().learn(learner, task, order)
-        self._note(task)
-        return mistakes
-
-    def _note(self, task: Task) -> None:
-        """Record the mistakes of a block after training on it."""
+        n_mistakes = super().learn(learner, task, order)
         first = self.space.first_row_of(task)
         found = [
             space.mistaken_since(noted) - first
@@ -77,9 +63,12 @@ class MistakesEpoch(ShardEpoch):
             steps = task.steps(label, self.space.n_vectors, rows)
             by_vector.append(Mistakes(which, steps, rows + first))
         self.blocks.append((rows_at(task.rows, mistaken), by_vector))
+        return n_mistakes
 
     def learned(self) -> list[Any]:
-        return [ShardMistakes(self.blocks, self.space.summed() if self.averaged else 0.0)]
+        """The blocks, and the sums of the hypotheses over the trials, shape (n_vectors,
+        n_coordinates); 0 without averaging."""
+        return [(self.blocks, self.space.summed() if self.averaged else 0.0)]
 
 
 class MistakesMixer(Mixer):
@@ -99,13 +88,12 @@ class MistakesMixer(Mixer):
         sums, trials = space.summed(), space.trials
         space.take_sums(np.zeros_like(sums), 0)
         first_row = 0
-        for (_, (learned,)), n_rows in zip(
-            self.backend.gather(self.merged), self.n_rows, strict=True
-        ):
-            for rows, by_vector in learned.blocks:
+        learned = self.backend.gather(self.merged)
+        for (_, ((blocks, own_sums),)), n_rows in zip(learned, self.n_rows, strict=True):
+            for rows, by_vector in blocks:
                 for label, made in enumerate(by_vector):
                     space.absorb(label, rows, made.which, made.steps, made.numbers + first_row)
-            sums += learned.sums
+            sums += own_sums
             first_row += n_rows
         space.take_sums(sums, trials + sum(update.trials for update in updates))
         self.state = space

@@ -80,23 +80,9 @@ class Mixture:
         learner.restore(None).p = learner.p_for(self.schema.n_columns)
         return learner
 
-    def space_for(self, columns: np.ndarray) -> tuple[Any, np.ndarray]:
-        """An empty space and its columns. These are the given sorted columns, which include the
-        last one, or all columns if more than half of them are given."""
-        n_columns = self.schema.n_columns
-        n_features = len(columns) - bool(self.space.bias)
-        if n_features > n_columns // 2:
-            n_features, columns = n_columns, np.arange(n_columns + bool(self.space.bias))
-        return self.blank().new_space(self.schema.beginning(n_features)), columns
-
-    def widened(self, space: Any, columns: np.ndarray) -> Any:
-        """A space made by `space_for`, widened to all columns."""
-        n_columns = self.schema.n_columns
-        if space.n_features == n_columns:
-            return space
-        wide = self.blank().new_space(self.schema.beginning(n_columns))
-        space.spread(wide, columns[: space.n_features])
-        return wide
+    def new_space(self, n_columns: int) -> Any:
+        """An empty space for rows with this number of columns."""
+        return self.blank().new_space(self.schema.beginning(n_columns))
 
     def finished(self, fitted: Fitted) -> Learner:
         """A copy of the learner with this state and the number of features of the rows."""
@@ -212,7 +198,7 @@ class Mixer:
         the shard are used."""
         return [(self.state,)]
 
-    def merge(self, step: int, learned: Sequence[Any]) -> list[Any]:
+    def merge(self, learned: Sequence[Any]) -> list[Any]:
         """Begin to mix the results of the shards, given as handles in the order of the shards.
         Returns handles of lists that together contain the updates in this order."""
         self.merged = learned
@@ -266,20 +252,19 @@ class RingMixer(Mixer):
     other, starting with the first shard of the vector, obtains the same vector."""
 
     epoch_type: type[Any] = RingEpoch
-    state: list[Group | None]
+    state: dict[int, Group]  # by the index of the first shard; no group is empty
 
     def take(self, space: LinearSpace) -> None:
         cuts = np.linspace(0, space.n_vectors, len(self.n_rows) + 1).astype(int)
-        self.state = []
-        for first, last in pairwise(cuts.tolist()):
+        self.state = {}
+        for i, (first, last) in enumerate(pairwise(cuts.tolist())):
             if first == last:
-                self.state.append(None)
                 continue
             own = LinearSpace(
                 space.n_features, last - first, space.p, space.t.dtype, log=None, **how_of(space)
             )
             own.take_vectors(space, slice(first, last), slice(0, last - first))
-            self.state.append((first, last, self.backend.share(Learned(None, [own]))))
+            self.state[i] = first, last, self.backend.share(Learned(None, [own]))
 
     def parts(self, epoch: int) -> list[Part]:
         return [WHOLE] * len(self.n_rows)
@@ -290,21 +275,21 @@ class RingMixer(Mixer):
         return [(s - step) % n for s in range(n)]
 
     def starts(self, step: int, part: Part) -> list[Any]:
-        return [self.state[i] for i in self._visitors(step)]
+        return [self.state.get(i) for i in self._visitors(step)]
 
     def conclude(self, step: int, updates: Sequence[Update]) -> None:
-        state = list(self.state)
-        moved = [i for i in self._visitors(step) if state[i] is not None]
+        state = dict(self.state)
+        moved = [i for i in self._visitors(step) if i in state]
         for i, learned in zip(moved, self.merged, strict=True):
-            first, last, _ = state[i]  # type: ignore[misc]
+            first, last, _ = state[i]
             state[i] = first, last, learned
         self.state = state
 
-    def space_of(self, state: list[Group | None], *, keep: bool = False) -> Any:
-        groups = [each for each in state if each is not None]
-        spaces = [each.pieces[0] for each in self.backend.gather([each for *_, each in groups])]
-        whole, _ = self.mixture.space_for(np.arange(spaces[0].n_features + bool(spaces[0].bias)))
-        for (first, last, _), own in zip(groups, spaces, strict=True):
+    def space_of(self, state: dict[int, Group], *, keep: bool = False) -> Any:
+        learned = self.backend.gather([each for *_, each in state.values()])
+        spaces = [each.pieces[0] for each in learned]
+        whole = self.mixture.new_space(spaces[0].n_features)
+        for (first, last, _), own in zip(state.values(), spaces, strict=True):
             whole.take_vectors(own, slice(0, last - first), slice(first, last))
         return whole
 
@@ -313,10 +298,9 @@ class RingMixer(Mixer):
     ) -> ProgressiveOutputs:
         # All groups of vectors that visit a shard store outputs for the same rows of the shard.
         n, which = len(self.n_rows), iter(progress)
-        met = [i for i in range(n) if self.state[i] is not None]
         at = {
             (s, i): next(which)
-            for step in range(n) for s, i in enumerate(self._visitors(step)) if i in met
+            for step in range(n) for s, i in enumerate(self._visitors(step)) if i in self.state
         }  # fmt: skip
-        whole = [ProgressiveOutputs.beside([at[s, i] for i in met]) for s in range(n)]
+        whole = [ProgressiveOutputs.beside([at[s, i] for i in self.state]) for s in range(n)]
         return ProgressiveOutputs.merged(whole, n_places)

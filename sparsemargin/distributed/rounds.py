@@ -40,7 +40,7 @@ from sparsemargin.distributed.mixing import (
     Update,
     bytes_of,
 )
-from sparsemargin.distributed.row_makers import RowMaker, estimator_of
+from sparsemargin.distributed.row_makers import RowMaker
 from sparsemargin.distributed.schema import WHOLE, Part, Schema, Survey
 from sparsemargin.distributed.shards import Shard, names_of
 from sparsemargin.distributed.tally import Tally, added
@@ -129,7 +129,7 @@ def learn_part(shard: Shard, plan: Plan, number: int, part: Part, *start: Any) -
         if chosen is not None:
             # An additional last feature stands for all other columns. No row has it.
             indices = chosen.positions(rows.indices)
-            rows = Csr(rows.data, indices, rows.indptr, len(at[0]) + 1 - plan.has_bias)
+            rows = Csr(rows.data, indices, rows.indptr, space.n_features)
         # Shuffling within parts is ignored, because it leaves a sorted shard sorted.
         label_order.add(targets, order if part == WHOLE else None)
         task = learner.make_task(
@@ -278,7 +278,7 @@ class Rounds:
         }  # fmt: skip
         steps, wrappers = list[Any](), list[Any]()
         if options.row_maker is not None:
-            pipeline, wrappers = unwrapped(estimator_of(options.row_maker, None))
+            pipeline, wrappers = unwrapped(options.row_maker.estimator(None))
             steps = pipeline.steps
             encoded(steps[:1])  # raises an error now if a model file can't store the step
         path = os.fspath(options.checkpoint)
@@ -350,7 +350,7 @@ class Rounds:
         """Run an epoch on every shard, with its mixtures."""
         began = time.perf_counter()
         self.mixer.state = self.at.state  # an interrupted epoch may have left another state
-        updates, met = list[tuple[int, Update]](), set[tuple[int, Part]]()
+        updates, of_shards = list[Update](), [list[Update]() for _ in self.surveys]
         parts = self.mixer.parts(epoch)
         before = self.at.ended[-1].corrections if self.at.ended else 0
         self.tally.begin(epoch, before, parts)
@@ -360,10 +360,10 @@ class Rounds:
             for s, update in found.items():
                 # In a ring, each group of vectors uses the rows of a shard once. They count as read
                 # only once.
-                if (s, part) in met:
+                if of_shards[s] and part in parts[:step]:
                     update = replace(update, **_NO_ROWS)
-                met.add((s, part))
-                updates.append((s, update))
+                of_shards[s].append(update)
+                updates.append(update)
         at = self._position(epoch, updates, len(parts))
         if self.checkpoint is None:
             self.at = at
@@ -374,22 +374,18 @@ class Rounds:
                 self.at = replace(at, state=self.mixer.state)
                 self.write_checkpoint(learner)
         if epoch == 1:
-            orders = [LabelOrder() for _ in self.surveys]
-            for s, update in updates:
-                orders[s].join(update.label_order)
-            titles = [self.backend.title(s) for s in range(len(self.surveys))]
+            orders = [LabelOrder() for _ in of_shards]
+            for order, own in zip(orders, of_shards, strict=True):
+                for update in own:
+                    order.join(update.label_order)
             is_mixed = self.mixture.schema.mixed is not None
             shuffled = [survey.label_order for survey in self.surveys if is_mixed]
-            warn_of_labels(orders, titles, self.on_one_machine, shuffled)
+            warn_of_labels(orders, self.backend.titles, self.on_one_machine, shuffled)
         if self.on_round is not None:
-            corrections = np.zeros(len(self.surveys), int)
-            sent = np.zeros(len(self.surveys), int)
-            for s, update in updates:
-                corrections[s] += update.corrections.sum()
-                sent[s] += update.n_received
             self.on_round(Round(
-                epoch, tuple(corrections.tolist()), self.at.trials, len(parts), int(sent.max()),
-                sum(update.n_sent for _, update in updates), time.perf_counter() - began,
+                epoch, tuple(map(_corrections_of, of_shards)), self.at.trials, len(parts),
+                max(sum(update.n_received for update in own) for own in of_shards),
+                sum(update.n_sent for update in updates), time.perf_counter() - began,
                 partial(self._finished, self.at),
             ))  # fmt: skip
 
@@ -402,7 +398,7 @@ class Rounds:
             for s, start in enumerate(starts) if start is not None
         }  # fmt: skip
         learned = self.backend.over_shards(learn_part, given)
-        lists = self.mixer.merge(step, [*learned.values()])
+        lists = self.mixer.merge([*learned.values()])
         with closing(self.backend.completed(learned, lists)) as completed:
             for s in completed:
                 self.tally.add_rows(s, part, len(given))
@@ -410,22 +406,22 @@ class Rounds:
         self.tally.add_updates(updates.values())
         return updates
 
-    def _position(self, epoch: int, updates: list[tuple[int, Update]], n_parts: int) -> Position:
+    def _position(self, epoch: int, updates: list[Update], n_parts: int) -> Position:
         """The position after an epoch."""
         progress = self.at.progress
-        kept = [update.progress for _, update in updates if update.progress is not None]
+        kept = [update.progress for update in updates if update.progress is not None]
         if progress is not None and kept:
             progress = self.mixer.merged_progress(kept, len(progress.steps), n_parts)
         if progress is not None:
             progress = copy.copy(progress)
             progress.spoiled |= epoch > 1
-        made = sum(int(update.corrections.sum()) for _, update in updates)
+        made = _corrections_of(updates)
         patience = deepcopy(self.at.patience)
         return Position(
-            self.mixer.state, epoch, sum(update.trials for _, update in updates), made == 0,
+            self.mixer.state, epoch, sum(update.trials for update in updates), made == 0,
             patience is not None and patience.is_over(made), patience,
             (*self.at.ended[:1], *self.at.ended[1:][-1:], self.tally.latest),
-            sum((update.rows_by_class for _, update in updates), self.at.rows_by_class), progress,
+            sum((update.rows_by_class for update in updates), self.at.rows_by_class), progress,
         )  # fmt: skip
 
     def write_checkpoint(self, learner: Learner) -> None:
@@ -439,6 +435,10 @@ class Rounds:
         except OSError as error:
             set_aside(save, self.checkpoint.path, error)
             raise
+
+
+def _corrections_of(updates: list[Update]) -> int:
+    return sum(int(update.corrections.sum()) for update in updates)
 
 
 # Values that replace fields of an update if its rows have been counted before.

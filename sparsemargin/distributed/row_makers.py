@@ -18,7 +18,6 @@ from sparsemargin.readers.texts import DocumentCorpus
 class RowMaker(Protocol):
     """The conversion of texts or cells to rows."""
 
-    name: ClassVar[str]  # name of the step in a pipeline
     on_one_machine: ClassVar[str]  # name of the function that trains on one machine
     step: Any  # the transformer
 
@@ -28,6 +27,9 @@ class RowMaker(Protocol):
     def rows(self, X: Any) -> Any:
         """The rows of texts or cells in memory."""
 
+    def estimator(self, classifier: Any) -> Any:
+        """The text or cell classifier that combines the step and a classifier."""
+
 
 @dataclass
 class Texts:
@@ -36,7 +38,6 @@ class Texts:
     how: DocumentForm
     step: Any
 
-    name: ClassVar = "vectorizer"
     on_one_machine: ClassVar = "fit_text"
 
     @contextmanager
@@ -64,20 +65,11 @@ class Texts:
         at = np.flatnonzero(kept).tolist()
         return [texts[i] for i in at], np.asarray(y)[at]
 
+    def estimator(self, classifier: Any) -> Any:
+        # Imported here because it imports scikit-learn, which workers do not need.
+        from sparsemargin.tasks.text_classifier import TextClassifier
 
-def estimator_of(row_maker: Any, classifier: Any) -> Any:
-    """The text or cell classifier that combines the step of a row maker and a classifier."""
-    # Imported here because it imports scikit-learn, which svmlight text does not need.
-    from sparsemargin.tasks.cell_classifier import CellClassifier
-    from sparsemargin.tasks.text_classifier import TextClassifier
-
-    if isinstance(row_maker, Texts):
-        text, *more = row_maker.how.texts
-        how: dict[str, Any] = {"text": [text, *more] if more else text}
-        empty: Any = TextClassifier(**how, missing=row_maker.how.missing)
-        empty.label_ = row_maker.how.label
-    else:
-        form = row_maker.form
-        how = {"layer": form.layer, "var": form.var, "match": form.match}
-        empty = CellClassifier(row_maker.label, **how)
-    return empty.keep(row_maker.step, classifier)
+        text, *more = self.how.texts
+        empty = TextClassifier(text=[text, *more] if more else text, missing=self.how.missing)
+        empty.label_ = self.how.label
+        return empty.keep(self.step, classifier)

@@ -78,7 +78,7 @@ class Schema:
     reading: dict[str, Any] | None = None  # parameters for reading other files with these features
     drops_column_0: bool = False  # True if index 0 does not occur
     grows: bool = False  # True if the number of features was not known in advance
-    checksums: dict[str, int] = field(default_factory=dict)  # checksums by name of the shard
+    checksums: dict[str, int] = field(default_factory=dict)  # by name of the shard
     counts: np.ndarray | None = None  # result of `rows_by_class`, if requested
     # Seed of a random order of the rows of each shard; a part of a shard is a range of this order.
     # None: the order in which the rows were given.
@@ -92,11 +92,10 @@ class Schema:
 
 
 def schema_of_files(
-    names: Sequence[str], surveys: Sequence[Survey], titles: Sequence[str], classes: Any,
-    positive: Any,
-) -> Schema:  # fmt: skip
-    """The schema of files with these names; the classes are the caller's, or all labels found.
-    `titles` are the numbers of the shards, in words."""
+    surveys: Sequence[Survey], titles: Sequence[str], classes: Any, positive: Any
+) -> Schema:
+    """The schema of files; the classes are the caller's, or all labels found. `titles` are the
+    numbers of the shards, in words."""
     reading, table, kinds = surveys[0].reading, LabelTable(), list[LabelKind]()
     assert reading is not None
     for survey, title in zip(surveys, titles, strict=True):
@@ -127,7 +126,6 @@ def schema_of_files(
         n_columns, reading.n_features or n_columns - drops, _dtype(surveys), encoder.classes,
         "lists" if isinstance(encoder, MultilabelEncoder) else None, encoder,
         reading.resolved(lowest), drops, reading.n_columns is None,
-        {name: survey.checksum for name, survey in zip(names, surveys, strict=True)},
     )  # fmt: skip
 
 
@@ -167,9 +165,3 @@ def _kind(survey: Survey) -> str:
     kind = {"U": "text", "b": "truth values"}.get(survey.labels.dtype.kind, "numbers")
     indicator = f", in a {survey.form} indicator of {len(survey.labels)} labels"
     return kind + {None: "", "lists": ", any number a row"}.get(survey.form, indicator)
-
-
-def check_features_there(surveys: Sequence[Survey]) -> None:
-    """Raise an error if there are no features at all."""
-    if not any(survey.n_entries for survey in surveys):
-        raise ValueError("The data have labels but no features: nothing can be learned from them.")

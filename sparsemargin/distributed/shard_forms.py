@@ -83,7 +83,7 @@ def row_maker_of(
 
 def shards_of(
     shards: Any, y: Any, reading: Reading, cache_dir: Any, max_index: int,
-    row_maker: RowMaker | None = None,
+    row_maker: RowMaker | None,
 ) -> list[Pair] | list[FileShard]:  # fmt: skip
     """The shards in their order; a pattern of names is expanded to its files."""
     if hasattr(type(shards), "obs_names"):

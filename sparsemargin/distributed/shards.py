@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from errno import EACCES, EPERM, EROFS
@@ -135,10 +135,6 @@ class MatrixShard:
         """Indices of a sample of the rows, on which a learner is selected."""
         return np.sort(np.random.RandomState(0).permutation(rows.n_rows)[:n_rows])
 
-    def counts(self, schema: Schema) -> np.ndarray:
-        """The number of rows without and with each class."""
-        return rows_by_class(self._targets(schema), len(schema.classes))
-
     def _targets(self, schema: Schema) -> Targets:
         if self.targets is None:
             encoder = MultilabelEncoder if hasattr(self.y, "form") else LabelEncoder
@@ -196,15 +192,16 @@ def names_of(classes: np.ndarray) -> str:
 
 @dataclass
 class FileShard:
-    """Rows of files, or of a row cache, read on the worker."""
+    """Rows of files, or of a row cache, read on the worker. Methods without a description are those
+    of `MatrixShard`."""
 
     paths: list[str]
     reading: Reading
     cache_dir: str | None  # folder on the worker; None: next to the first file
     max_index: int  # limit of the indices, given by the available memory
     row_maker: RowMaker | None = None  # conversion of texts or cells; None: svmlight text
-    passes: Passes | None = field(default=None, compare=False)  # passes of the current fit
-    read_in: int = field(default=0, compare=False)  # number of the latest epoch; 0: none yet
+    passes: Passes | None = field(default=None, init=False)  # passes of the current fit
+    read_in: int = field(default=0, init=False)  # number of the latest epoch; 0: none yet
 
     def __sizeof__(self) -> int:
         # Dask does not move large objects. This one is small, but its row cache is on the worker.
@@ -274,18 +271,12 @@ class FileShard:
             yield sources, rows
 
     def terms(self, vectorizer: Any) -> dict[int, str]:
-        """See `MatrixShard.terms`."""
         with self._opened() as (_, rows):
             rows.vectorizer, rows.first_texts = vectorizer, []
-            with closing(rows.scan(LabelTable())) as blocks:
-                for _ in blocks:
-                    if rows.first_texts is None:
-                        break
             rows.name_columns()
         return getattr(vectorizer, "terms_", {})
 
     def some_cells(self, n_shards: int) -> tuple[csr_matrix, np.ndarray]:
-        """See `MatrixShard.some_cells`."""
         with self._opened() as (_, rows):
             X, found = rows.survey()
         some = slice(-(-_CELLS_KEPT // n_shards))
@@ -309,15 +300,7 @@ class FileShard:
             self._is_row_cache,
         )  # fmt: skip
 
-    def counts(self, schema: Schema) -> np.ndarray:
-        """See `MatrixShard.counts`."""
-        counts = np.zeros((2, len(schema.classes)), np.int64)
-        for _, targets, *_ in self.epoch(replace(schema, mixed=None), None, 1):
-            counts += rows_by_class(targets, len(schema.classes))
-        return counts
-
     def indices(self, schema: Schema, part: Part) -> Iterator[np.ndarray]:
-        """See `MatrixShard.indices`."""
         for rows, _ in self._blocks(schema, None, 1, part):
             yield rows.indices
 
@@ -355,7 +338,7 @@ class FileShard:
                 targets = encoder.transform_ids(table, block.labels, block.label_start)
             except UnknownLabelError as error:
                 if schema.mixed is not None:
-                    self.counts(schema)  # raises the error with the number of the row in the file
+                    counts_of(self, schema)  # raises the error with the row's number in the file
                 raise ValueError(
                     f"{first_three(self.paths)}, row {first_row + error.row}: the label "
                     f"{error.label} is none of the classes {schema.classes.tolist()}. Pass all "
@@ -385,6 +368,14 @@ def _naming_cache_dir(path: Path) -> Iterator[None]:
         ) from None
 
 
+def counts_of(shard: Shard, schema: Schema) -> np.ndarray:
+    """The number of rows without and with each class."""
+    counts = np.zeros((2, len(schema.classes)), np.int64)
+    for _, targets, *_ in shard.epoch(replace(schema, mixed=None), None, 1):
+        counts += rows_by_class(targets, len(schema.classes))
+    return counts
+
+
 def sampled(shard: Shard, schema: Schema, n_rows: int) -> tuple[np.ndarray, list[SampledRows]]:
     """The number of rows without and with each class, and up to n_rows rows with their targets."""
     some = list[SampledRows]()
@@ -394,7 +385,7 @@ def sampled(shard: Shard, schema: Schema, n_rows: int) -> tuple[np.ndarray, list
         chosen = shard.sample_of(rows, n_rows)
         some.append((rows_at(rows, chosen), targets[chosen]))
         n_rows -= len(chosen)
-    return shard.counts(schema), some
+    return counts_of(shard, schema), some
 
 
 def _single_labels(cache: RowCache) -> Iterator[np.ndarray]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -18,25 +19,22 @@ def runs_of(n_rows: Sequence[int], least: int) -> list[range]:
     """The ranges of consecutive shards that become one shard each. Shards with `least` rows or more
     stay as they are; consecutive smaller shards are joined until they have `least` rows."""
     runs = list[range]()
-
-    def add_rest(first: int, stop: int) -> None:
-        """Join the shards that are left over with the joined shard before them, if there is one;
-        otherwise make one shard of them."""
-        if first == stop:
-            return
-        if runs and n_rows[runs[-1].start] < least:
-            first = runs.pop().start
-        runs.append(range(first, stop))
-
-    first, total = 0, 0
-    for s, n in enumerate(n_rows):
-        if n >= least:
-            add_rest(first, s)
-        total += n
-        if total >= least:
-            runs.append(range(s if n >= least else first, s + 1))
-            first, total = s + 1, 0
-    add_rest(first, len(n_rows))
+    for is_small, group in groupby(range(len(n_rows)), lambda s: n_rows[s] < least):
+        numbers = [*group]
+        if not is_small:
+            runs += [range(s, s + 1) for s in numbers]
+            continue
+        joined_runs, first, total = list[range](), numbers[0], 0
+        for s in numbers:
+            total += n_rows[s]
+            if total >= least:
+                joined_runs.append(range(first, s + 1))
+                first, total = s + 1, 0
+        if first <= numbers[-1]:
+            # The shards that are left over are joined with the run before them, if there is one.
+            first = joined_runs.pop().start if joined_runs else first
+            joined_runs.append(range(first, numbers[-1] + 1))
+        runs += joined_runs
     return runs
 
 
@@ -45,7 +43,7 @@ def joined(shards: Sequence[Any]) -> Shard:
     first = shards[0]
     if isinstance(first, FileShard):
         paths = [path for shard in shards for path in shard.paths]
-        return replace(first, paths=paths, passes=None, read_in=0)
+        return replace(first, paths=paths)
     texts = [text for shard in shards for text in shard.texts][:TEXTS_KEPT]
     rows = joined_rows([shard.rows for shard in shards])
     return MatrixShard(rows, _joined_labels([shard.y for shard in shards]), texts)

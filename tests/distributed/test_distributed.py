@@ -286,11 +286,11 @@ def test_model_does_not_depend_on_the_slices(name, monkeypatch):
     expected = fit_distributed(shards, **parameters(name))
     monkeypatch.setattr(dual_vectors, "_ROWS_A_SLICE", 60)
     for n_workers in 2, 3, 64:
-        monkeypatch.setattr(backends.SerialBackend, "n_workers", n_workers)
+        monkeypatch.setattr(backends.Backend, "n_workers", n_workers)
         assert_same(fit_distributed(shards, **parameters(name)), expected)
     changing = property(lambda self: next(numbers))
     numbers = itertools.cycle([1, 4, 2, 3])
-    monkeypatch.setattr(backends.SerialBackend, "n_workers", changing)
+    monkeypatch.setattr(backends.Backend, "n_workers", changing)
     assert_same(fit_distributed(shards, **parameters(name)), expected)
 
 
