@@ -106,7 +106,6 @@ CHANGES = [
     (average, "space.acc", lambda acc: acc.astype("f4"), "'acc' is not an array of float64"),
     (average, "space.synced", put(0, 1), "'synced' holds 1, more flushes than there were"),
     (average, "progress.outputs", put(0, np.nan), "'outputs' holds nan"),
-    (average, "progress.outputs", put(0, np.inf), "'outputs' holds inf"),
     (average, "class_weight", lambda weight: weight[:, :2], "'class_weight' is not an array"),
     (average, "classes", lambda classes: classes[:2], "'space' is not of 1 vectors"),
     (average, "classes", put(0, 2), "'classes' do not rise"),

@@ -219,8 +219,7 @@ class ProgressiveOutputs:
         require(n_places & (n_places - 1) == 0, "'n_places' is no power of two")
         n_trials = integer(state, "n_trials", 0, MAX_TRIALS)
         n = min(n_trials, n_places)
-        most = np.finfo(np.float64).max
-        outputs = array_of(state, "outputs", np.float64, (n, None), -most, most)
+        outputs = array_of(state, "outputs", np.float64, (n, None), -np.inf, np.inf)
         positive = array_of(state, "positive", np.uint8, outputs.shape, 0, 1)
         steps = array_of(state, "steps", np.float64, (n,), 0.0, np.inf)
         root = integer(state, "weight_root", 1, 3)
