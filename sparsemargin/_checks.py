@@ -129,7 +129,7 @@ def check_texts(name: str, texts: Any) -> None:
 
 def check_no_iterator(name: str, values: object) -> None:
     """Raise a ValueError with a remedy if `values` can be read only once, as a generator can."""
-    if isinstance(values, Iterator):
+    if isinstance(values, Iterator) and not hasattr(values, "__array__"):
         raise ValueError(
             f"{name} is a {type(values).__name__}, which can be read only once. Pass list({name})."
         )
@@ -151,22 +151,42 @@ def columns_of_table(table: Any) -> list[str] | None:
 
 def types_of_columns(table: Any) -> list[Any]:
     """Return the types of the columns of a pandas, polars or pyarrow table; [] for other objects.
-    Those of pyarrow are given as types of NumPy, or as None if there is no such type."""
-    if not hasattr(type(table), "schema") or not hasattr(type(table), "to_pylist"):
-        return [] if columns_of_table(table) is None else list(getattr(table, "dtypes", ()))
-    types: list[Any] = []
-    for each in table.schema.types:
-        try:
-            types.append(np.dtype(each.to_pandas_dtype()))
-        except NotImplementedError:
-            types.append(None)
-    return types
+    Those of pyarrow are given as types of NumPy or pandas, or as None if there is no such type."""
+    kind = type(table)
+    if hasattr(kind, "schema") and hasattr(kind, "to_pylist"):
+        arrow = table.schema.types
+        found = {each: _type_of_pandas(each) for each in set(arrow)}
+        return [found[each] for each in arrow]
+    return list(table.dtypes) if hasattr(kind, "dtypes") and hasattr(kind, "columns") else []
 
 
-def column_without_numbers(table: Any) -> tuple[str, Any] | None:
-    """Return the name of the first column of a pandas, polars or pyarrow table that has another
-    value than numbers, and this value. Return None if there is no such column, and for other
-    objects."""
+def _type_of_pandas(arrow: Any) -> Any:
+    try:
+        found = arrow.to_pandas_dtype()
+    except NotImplementedError:
+        return None
+    return found if hasattr(found, "kind") else np.dtype(found)
+
+
+def is_time(dtype: Any) -> bool:
+    """Return whether a type of NumPy, pandas or polars is one of dates, times or durations, or of
+    categories of such."""
+    dtype = getattr(getattr(dtype, "categories", None), "dtype", dtype)
+    return getattr(dtype, "kind", "O") in "mM" or getattr(dtype, "is_temporal", bool)()
+
+
+def is_category(dtype: Any) -> bool:
+    """Return whether a type is pandas' type of categories."""
+    return getattr(dtype, "name", "") == "category"
+
+
+def fault_of_columns(table: Any) -> tuple[str, str] | None:
+    """Return the name of the first column of a pandas, polars or pyarrow table that can't be taken
+    as numbers, and what it has, in words. Return None if there is none, and for other objects.
+
+    Without this check, NumPy would take times as numbers, and pandas would take missing categories
+    of integers as -9.2e18.
+    """
     names = columns_of_table(table) or []
     for i, (name, dtype) in enumerate(zip(names, types_of_columns(table), strict=False)):
         # Types of pandas have a `kind`, those of polars the method `is_numeric`.
@@ -178,5 +198,9 @@ def column_without_numbers(table: Any) -> tuple[str, Any] | None:
             values = table.iloc[:, i] if hasattr(table, "iloc") else table[:, i]
         for value in values:
             if value is not None and not isinstance(value, Number | np.bool_):
-                return name, value
+                return name, f"values that are no numbers, such as {str(value)!r}"
+        if is_time(dtype):
+            return name, "dates or times"
+        if is_category(dtype) and getattr(values, "hasnans", False):
+            return name, f"a missing category in row {int(values.isna().argmax())}"
     return None

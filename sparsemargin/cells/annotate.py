@@ -302,7 +302,7 @@ def _typed(
 def write_types(parts: Iterator[CellTypes], path: Any, cells: list[Cells]) -> None:
     """Write a table of types. A file at a path is written atomically. The first column names the
     file of each cell if there are several."""
-    is_csv = not hasattr(path, "write") and os.fspath(path).endswith(".csv")
+    is_csv = not hasattr(path, "write") and os.fspath(path).lower().endswith(".csv")
     row = partial(tsv_row, separator=b"," if is_csv else b"\t")
     files = np.array(different_names(cells), dtype=object)
     ends, n_done = np.cumsum([each.n_cells for each in cells]), 0

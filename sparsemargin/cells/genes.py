@@ -139,8 +139,8 @@ def checked_genes(wanted: Any) -> list[str] | str | None:
     names = list(wanted) if isinstance(wanted, Iterable) else []
     if not names or isinstance(names[0], bool | np.bool_):
         raise ValueError(
-            f"genes must be 'union', 'intersection' or names of genes, got {repr(wanted)[:100]}. "
-            "For the highly variable genes, pass adata.var_names[adata.var.highly_variable]."
+            "genes must be 'union', 'intersection' or names of genes, got "
+            f"{type(wanted).__name__}. For the highly variable genes, pass adata.var_names[adata.var.highly_variable]."
         )
     return list(map(str, names))
 

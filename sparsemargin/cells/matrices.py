@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
-from sparsemargin._checks import column_without_numbers, columns_of_table
+from sparsemargin._checks import check_no_iterator, columns_of_table, fault_of_columns, is_time
 from sparsemargin._engine.messages import warn_user
 from sparsemargin.estimators.validation import check_labels
 from sparsemargin.genomes.cells import counts_of
@@ -34,12 +34,14 @@ def cells_of_matrix(X: Any, genes: Any = None) -> Cells:
             f"The table has several columns with the name {twice!r}. Genes are matched by name, so "
             "names must differ. Add up the columns of a gene: X.T.groupby(level=0).sum().T."
         )
-    if (other := column_without_numbers(X)) is not None:
-        name, value = other
+    check_no_iterator("X", X)
+    if is_time(getattr(X, "dtype", None)):
+        raise ValueError("X holds dates or times, not numbers.")
+    if (fault := fault_of_columns(X)) is not None:
+        name, what = fault
         raise ValueError(
-            f"The column {name!r} has values that are no numbers, such as {str(value)!r}, and "
-            "columns are genes. If it names the cells, make it the index, with pandas by "
-            f"X.set_index({name!r}). Otherwise leave it out."
+            f"The column {name!r} has {what}, and columns are genes. If it names the cells, make "
+            f"it the index, with pandas by X.set_index({name!r}). Otherwise leave it out."
         )
     rows = counts_of(X)
     if names is None:

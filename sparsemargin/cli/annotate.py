@@ -45,7 +45,7 @@ def command(
     check_apart(sources)
     check_model(model, sources)
     options = ReadingOptions.of(reading)
-    if input_kind(sources, options) != "cells":
+    if input_kind(sources, None) != "cells":
         raise click.UsageError(
             f"{sources[0].name} is not a file of cells. Pass .h5ad, .zarr, .h5 or .mtx files."
         )

@@ -82,7 +82,10 @@ def _message_of(error: Exception) -> str:
     if isinstance(error, OSError | ValueError | ImportError):
         return str(error)
     if isinstance(error, MemoryError):
-        return "There is not enough memory. Train with a lower --memory-limit, or --hash-bits."
+        return (
+            "There is not enough memory. To train with less, pass a lower --memory-limit, or fewer "
+            "--hash-bits."
+        )
     return (
         f"Internal error of sparsemargin, {type(error).__name__}: {error}. Please report it with "
         "the output of --traceback."
@@ -179,7 +182,7 @@ def _open_outputs() -> None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, flags), "w"))
     if isinstance(sys.stdout.buffer, io.RawIOBase):
         # With PYTHONUNBUFFERED, it is a raw file, whose `write` may write only a part.
-        whole = io.BufferedWriter(sys.stdout.buffer)
+        whole = io.BufferedWriter(sys.stdout.buffer, buffer_size=1)
         sys.stdout = io.TextIOWrapper(whole, sys.stdout.encoding, write_through=True)
     sys.stdout.reconfigure(errors=_ESCAPING)  # type: ignore[union-attr]
 

@@ -40,7 +40,7 @@ _KINDS_WITH: dict[str, tuple[InputKind, ...]] = {
     **dict.fromkeys(("text", "missing", "keep", "encoding"), ("texts",)),
     **dict.fromkeys((*CELL_OPTIONS, "target_sum", "batch"), ("cells",)),
     **dict.fromkeys(("zero_based", "float32", "n_features"), ("svmlight",)),
-    "label": ("texts", "cells"),
+    "label": ("texts", "cells"), "format": ("svmlight", "texts"),
 }  # fmt: skip
 
 # The files of each kind, and one of them, in words.
@@ -50,7 +50,7 @@ _FILES_OF: dict[InputKind, str] = {
     "cells": "files of cells (.h5ad, .zarr, .h5 or .mtx)",
 }
 _FILE_OF: dict[InputKind, str] = {
-    "svmlight": "svmlight text", "texts": "a file of texts", "cells": "a file of cells",
+    "svmlight": "read as svmlight text", "texts": "a file of texts", "cells": "a file of cells",
 }  # fmt: skip
 
 
@@ -81,11 +81,13 @@ class ReadingOptions:
         """The column with the labels, or for cells the table."""
         return self.label or "label"
 
-    def check_kind(self, kind: InputKind, name: str, **others: Any) -> None:
+    def check_kind(
+        self, kind: InputKind, name: str, *, is_fixed: bool = False, **others: Any
+    ) -> None:
         """Raise a UsageError for an option that was given, but that files of this kind do not have.
 
-        `name` is that of the first file. `others` are further options of the command; None if they
-        were not given.
+        `name` is that of the first file. `is_fixed` says that --format can't change the kind.
+        `others` are further options of the command; None if they were not given.
         """
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         given = {each.name for each in fields(self) if values[each.name] != each.default}
@@ -96,8 +98,8 @@ class ReadingOptions:
             if option not in given or kind in kinds:
                 continue
             needed = " or ".join(_FILES_OF[each] for each in kinds)
-            named = kind == "svmlight" and "texts" in kinds
-            advice = ", or pass --format, such as --format tsv" if named else ""
+            has_other = kind == "svmlight" and "texts" in kinds and not is_fixed
+            advice = ", or pass --format, such as --format tsv" if has_other else ""
             raise click.UsageError(
                 f"{option_name(option)} needs {needed}, and {name} is {_FILE_OF[kind]}. Leave it "
                 f"out{advice}."
@@ -140,17 +142,15 @@ class ReadingOptions:
 
 
 def input_kind(
-    files: Sequence[Source | str], options: ReadingOptions, *, form: Any = None,
-    texts: bool = False, **others: Any,
-) -> InputKind:  # fmt: skip
+    files: Sequence[Source | str], form: Any, *, texts: bool = False, encoding: str = "utf-8"
+) -> InputKind:
     """Return the kind of all input files of a command. Files of several kinds raise a UsageError.
 
-    `form` and `texts` are as for `kind_of`. Raise a UsageError also for one of the `options` or the
-    `others` that was given, but files of this kind do not have. Raise a ValueError for models, row
-    caches and archives.
+    `form` and `texts` are as for `kind_of`. With another `encoding` than UTF-8, files are texts,
+    unless they are cells. Raise a ValueError for models, row caches and archives.
     """
     kinds: dict[str, Kind] = {}
-    encoded = encoding_named(options.encoding) != "utf-8"
+    encoded = encoding_named(encoding) != "utf-8"
     for each in files:
         name = each if isinstance(each, str) else each.name
         kinds[name] = kind = kind_of(each, form, texts=texts or encoded)
@@ -168,10 +168,7 @@ def input_kind(
         raise click.UsageError(
             f"Texts and svmlight text can't be read together: {named}. Pass files of one kind."
         )
-    of_all: InputKind
-    of_all = "cells" if "cells" in found else "svmlight" if "svmlight" in found else "texts"
-    options.check_kind(of_all, next(iter(kinds)), **others)
-    return of_all
+    return "cells" if "cells" in found else "svmlight" if "svmlight" in found else "texts"
 
 
 def is_normalizer(step: Any) -> bool:
@@ -215,7 +212,7 @@ def opened_model(
         )
     # A model of svmlight text reads all text files as svmlight text, regardless of their names.
     form = "svmlight" if step is None else options.format
-    kind = input_kind(sources, options, form=form, texts=True)
+    kind = input_kind(sources, form, texts=True, encoding=options.encoding)
     if kind == "cells" or is_normalizer(step):
         if kind != "cells" or not is_normalizer(step):
             trained, other = ("not ", "is") if kind == "cells" else ("", "is not")
@@ -223,8 +220,10 @@ def opened_model(
                 f"{model} was {trained}trained on cells, but {sources[0].name} {other} a file of "
                 "cells. Pass a model and files of the same kind."
             )
+        options.check_kind(kind, sources[0].name)
         opened = _cells_of(sources, step, options.as_model(wrappers, kind), labelled)
         return OpenedModel(learner, opened, steps, rejection)
+    options.check_kind(kind, sources[0].name, is_fixed=step is None)
     n_threads = threads_for(options.n_jobs)
     if step is None:
         zero_based = options.zero_based

@@ -130,7 +130,7 @@ def command(
         least=None if rejection is None else rejection.threshold,
     )  # fmt: skip
     lists = learner.fitted.many or top_k is not None
-    separator = b"," if output.endswith(".csv") else b"\t"
+    separator = b"," if output.lower().endswith(".csv") else b"\t"
     printed = Printed(options.keep, lists, separator=separator)
     classes = learner.classes_.tolist()
     names = list(map(label_text, classes))
@@ -189,7 +189,7 @@ def _write(output: str, predictor: Predictor, header: bytes, lines: Lines) -> No
 def _texts(labels: list[str], *, in_table: bool, lists: bool) -> list[bytes]:
     """Return the labels as bytes.
 
-    For a table they are escaped but not yet quoted: see `tsv_field`. Otherwise each is a line in
+    For a table they are escaped but not yet quoted: see `quoted`. Otherwise each is a line in
     the encoding of the training files, with its line ends escaped. A ValueError names a class that
     a reader of the predictions could not recognise. With `lists`, this includes empty classes and
     classes that contain commas.

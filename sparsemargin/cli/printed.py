@@ -100,8 +100,11 @@ class Printed:
     def as_text(self, texts: list[bytes], *, in_table: bool) -> Lines:
         """Return the function that writes lines of labels or of a table. `texts` are the escaped
         classes."""
-        numbers_of_rows, ended = count(1), [text + b"\n" for text in texts]
         field = partial(quoted, separator=self.separator)
+        # Labels in a .csv are quoted even if they are its only column.
+        has_fields = in_table or self.separator == b","
+        ended = [(field(text) if has_fields else text) + b"\n" for text in texts]
+        numbers_of_rows = count(1)
 
         def lines(predicted: PredictedBlock) -> Iterator[bytes]:
             if not in_table and not isinstance(predicted.codes, Positives):
@@ -113,7 +116,7 @@ class Printed:
                 if self.explainer is None:
                     label = b",".join([texts[code] for code in codes])
                     values = [repr(number).encode() for number in numbers]
-                    fields = [*before, field(label) if in_table else label, *values]
+                    fields = [*before, field(label) if has_fields else label, *values]
                     yield self.separator.join(fields) + b"\n"
                     continue
                 before.append(b"%d" % next(numbers_of_rows))

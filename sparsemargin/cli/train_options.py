@@ -155,12 +155,13 @@ def job_of(options: TrainOptions) -> Job:
     # The output may replace the model of --init-model, which is then trained further in place.
     outputs = [Named("the checkpoint", checkpoint)]
     check_apart(sources or names, outputs, {("-o", "--init-model")})
-    kind = input_kind(
-        sources or names, options.reading, form=options.reading.format,
-        target_sum=options.target_sum, batch=options.batch, n_features=options.n_features,
-        float32=options.single or None,
+    reading = options.reading
+    kind = input_kind(sources or names, reading.format, encoding=reading.encoding)
+    reading.check_kind(
+        kind, names[0], target_sum=options.target_sum, batch=options.batch,
+        n_features=options.n_features, float32=options.single or None,
     )  # fmt: skip
-    init, steps, reading = None, None, options.reading
+    init, steps = None, None
     if options.init_model is not None:
         init, steps, wrappers = load_learner(options.init_model)
         reading = reading.as_model(wrappers, kind)

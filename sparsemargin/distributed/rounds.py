@@ -271,8 +271,8 @@ class Rounds:
             return None
         schema = self.mixture.schema
         made_by = {
-            "mixing": options.mixing, "positive": options.positive, "min_rows": options.min_rows,
-            "shards": [survey.identity() for survey in self.surveys],
+            "mixing": options.mixing, "positive": options.positive,
+            "shards or min_rows": [survey.identity() for survey in self.surveys],
             "classes": [schema.form, zlib.crc32(names_of(schema.classes).encode())],
             "features": {"n_features": schema.n_features, "reading": schema.reading},
         }  # fmt: skip

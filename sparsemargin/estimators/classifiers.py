@@ -15,6 +15,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_consistent_length, validate_data
 
+from sparsemargin._checks import check_no_iterator
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin._engine.fitting.threads import interruptible, uninterrupted
 from sparsemargin.estimators import validation as given
@@ -203,6 +204,7 @@ class Classifier(ClassifierMixin, BaseEstimator, CoefficientMixin, ProbabilityMi
     def next_training_set(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> TrainingSet:
         """Return the rows, targets and weights for `partial_fit`, after checking them."""
         before = self.state
+        check_no_iterator("classes", classes)
         wanted = None if classes is None else np.unique(given.check_labels(classes))
         n_columns = None
         if before is None and wanted is not None:

@@ -22,7 +22,9 @@ from sklearn.utils.validation import column_or_1d
 from sparsemargin._checks import (
     check_no_anndata_or_mask,
     check_no_iterator,
-    column_without_numbers,
+    fault_of_columns,
+    is_category,
+    is_time,
     types_of_columns,
 )
 from sparsemargin._engine.rows.csr import INDEX_TYPES, VALUE_TYPES
@@ -72,31 +74,13 @@ def as_csr(X: Any, check: Callable[..., Any] = check_array, **options: Any) -> A
 
 
 def _refuse_columns(table: Any) -> None:
-    """Raise a ValueError with a remedy if a table has a column with other values than numbers."""
-    if (other := column_without_numbers(table)) is not None:
-        name, value = other
+    """Raise a ValueError with a remedy if a column of a table can't be taken as numbers."""
+    if (fault := fault_of_columns(table)) is not None:
+        name, what = fault
         raise ValueError(
-            f"The column {name!r} of X has values that are no numbers, such as {str(value)!r}. "
-            "Encode it, for example with OneHotEncoder in a ColumnTransformer of scikit-learn, or "
-            "leave it out."
+            f"The column {name!r} of X has {what}. Convert it to numbers, for example with "
+            "OneHotEncoder in a ColumnTransformer of scikit-learn, or leave it out."
         ) from None
-
-
-def _refuse_missing_categories(table: Any, types: list[Any]) -> None:
-    """Raise a ValueError with a remedy if a category of a pandas DataFrame is missing. Beside
-    columns of integers, pandas would convert it to a number."""
-    for i, dtype in enumerate(types):
-        if getattr(dtype, "name", "") == "category" and table.iloc[:, i].hasnans:
-            row, name = int(table.iloc[:, i].isna().argmax()), table.columns[i]
-            raise ValueError(
-                f"The column {name!r} of X has a missing value in row {row}. Impute it, such as by "
-                f"X[{name!r}].astype(float).fillna(0), or leave the row out of X and y."
-            )
-
-
-def _is_time(dtype: Any) -> bool:
-    """Return whether a type of numpy, pandas or polars is one of dates, times or durations."""
-    return getattr(dtype, "kind", "O") in "mM" or getattr(dtype, "is_temporal", bool)()
 
 
 def _csr_of(X: np.ndarray) -> csr_matrix:
@@ -214,12 +198,11 @@ def refuse_other_data(X: Any) -> None:
     texts = [X] if isinstance(X, str | bytes) else X
     if issparse(X):
         return
-    if _is_time(getattr(X, "dtype", None)):
+    first = X[0] if isinstance(X, list | tuple) and X else None
+    first = first[0] if isinstance(first, list | tuple) and first else X
+    if is_time(getattr(first, "dtype", None)):
         raise ValueError("X holds dates or times, not numbers. Compute features of them first.")
-    types = types_of_columns(X)
-    _refuse_missing_categories(X, types)
-    if any(map(_is_time, types)):
-        # scikit-learn would take times as their numbers of nanoseconds.
+    if any(is_time(each) or is_category(each) for each in set(types_of_columns(X))):
         _refuse_columns(X)
     # Any one-dimensional collection is checked: an array, a list, a column of a table.
     if hasattr(texts, "__len__") and getattr(texts, "ndim", 1) == 1 and len(texts):

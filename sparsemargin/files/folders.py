@@ -51,7 +51,7 @@ def files_beside(path: str) -> list[str]:
     paths = list[str]()
     if name in STORES:
         paths = _files_of_store(folder or os.curdir)
-    elif name.endswith(MATRIX_ENDS):
+    elif name.lower().endswith(MATRIX_ENDS):
         tables = tables_beside(path, "features", "genes", "barcodes")
         paths = list(filter(os.path.isfile, tables))
     # Row caches in a store, complete or still being written, are not part of it.

@@ -74,7 +74,7 @@ def kind_of(
     found: Kind | None = None
     if isinstance(source, Source):
         name, found = source.name, _kind_by_content(source)
-    elif (name := source).endswith(_CELLS) or os.path.isdir(name):
+    elif (name := source).lower().endswith(_CELLS) or os.path.isdir(name):
         found = "cells"
     if found is not None:
         return found
@@ -107,7 +107,7 @@ def _kind_by_content(source: Source) -> Kind | None:
         return None
     # Cells are read from local files only.
     is_hdf5, path = head.startswith(_HDF5_MARK), source.path
-    if path is not None and (is_hdf5 or path.endswith((*STORES, *MATRIX_ENDS))):
+    if path is not None and (is_hdf5 or path.lower().endswith((*STORES, *MATRIX_ENDS))):
         return "cells"
     if begins_with(head, CACHE_DOCUMENT):
         return "cache"
@@ -143,12 +143,12 @@ def _may_be_fasttext(source: Source) -> bool:
 def check_table_name(output: Any) -> None:
     """Raise a ValueError if `output` is a path whose name is not that of a table of plain text."""
     name = os.fspath(output) if isinstance(output, str | os.PathLike) else ""
-    if name.endswith(CELL_ENDS):
+    if name.lower().endswith(CELL_ENDS):
         raise ValueError(
             f"output {name} would be a table of text, and its name is that of a file of cells. "
             "Name it .tsv or .csv. Or annotate an AnnData in Python, and call adata.write_h5ad."
         )
-    if name.endswith((*_COMPRESSED, *_BINARY)):
+    if name.lower().endswith((*_COMPRESSED, *_BINARY)):
         raise ValueError(
             f"output {name} would be a table of plain text, and its name is that of a packed or "
             "binary file. Name it .tsv or .csv, and convert it afterwards."

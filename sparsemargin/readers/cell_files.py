@@ -155,7 +155,7 @@ def open_cells(source: Source, layer: str | None = None, var: str | None = None)
     if source.path is None:
         raise ValueError(f"{source.name}: files of cells must be given by name. Pass a path.")
     with readable(source.name):
-        if source.path.endswith(MATRIX_ENDS):
+        if source.path.lower().endswith(MATRIX_ENDS):
             # scipy.io takes 0.2 s, and only these files need it.
             from sparsemargin.readers.cell_matrices import read_matrix
 
@@ -174,7 +174,7 @@ def open_cells(source: Source, layer: str | None = None, var: str | None = None)
 
 def _opened(source: Source, path: str) -> tuple[Group, Callable[[], None]]:
     """Open an HDF5 file or a zarr store. Return its root and a function that closes it."""
-    is_zarr, n_bytes = path.endswith(STORES), source.size or 0
+    is_zarr, n_bytes = path.lower().endswith(STORES), source.size or 0
     try:
         if is_zarr:
             # zarr is an optional dependency.

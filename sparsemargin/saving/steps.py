@@ -241,8 +241,8 @@ def _restore_attributes(kind: str, step: Any, learned: dict[str, Any], width: in
         if learned.get(name) is not None:
             dtype = getattr(learned[name], "dtype", None)
             dtype = np.float32 if dtype == np.float32 else np.float64
-            # Scalers have NaN for columns without values.
-            most = np.finfo(dtype).max
+            # Scalers have NaN for columns without values, and `idf_` may be infinite.
+            most = np.inf if name == "idf_" else np.finfo(dtype).max
             limits = () if kind.endswith("Scaler") else (-most, most)
             # The vectorizer's own setter of `idf_` would build a dict of all terms.
             owner = getattr(step, "_tfidf", step)

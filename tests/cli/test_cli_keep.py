@@ -84,8 +84,20 @@ def test_tables_with_a_name_of_csv_have_commas(options, model):
     path = written("t.csv", table_of(40))
     run("predict", model, path, *options, "-o", "out.csv")
     expected = rows_of(run("predict", model, path, *options).stdout)
+    run("predict", model, path, *options, "-o", "OUT.CSV")
+    assert Path("out.csv").read_bytes() == Path("OUT.CSV").read_bytes()
     text = Path("out.csv").read_bytes().decode()
     assert list(csv.reader(io.StringIO(text, newline=""))) == expected
+
+
+def test_labels_in_a_csv_are_quoted():
+    table = pd.DataFrame({"label": ["a,b", "c"] * 20, "text": ["cheap pills", "lunch"] * 20})
+    table.to_csv("t.csv", index=False)
+    run("train", "t.csv", "-o", "t.model", "-q")
+    run("predict", "t.model", "t.csv", "-o", "out.csv")
+    rows = list(csv.reader(Path("out.csv").read_text().splitlines()))
+    assert rows == [[label] for label in table.label]
+    assert run("predict", "t.model", "t.csv").stdout.splitlines() == table.label.tolist()
 
 
 def test_kept_columns_stand_beside_all_kinds_of_output(model):
@@ -236,7 +248,9 @@ def test_files_without_columns_are_refused(model):
         assert f"{name}: a " in error
         assert "file without column names has no column 'id'. Leave --keep id out, or" in error
     error = run("predict", "a.model", "test.svm", "--keep", "id", code=2).stderr
-    assert "--keep needs files of texts, and test.svm is svmlight text. Leave it out" in error
+    assert (
+        "--keep needs files of texts, and test.svm is read as svmlight text. Leave it out" in error
+    )
 
 
 def test_memory_does_not_depend_on_the_length_of_the_file(model):

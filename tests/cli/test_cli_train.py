@@ -156,11 +156,12 @@ def test_options_that_svmlight_text_does_not_have_are_refused(options):
     named = options.split()[0]
     error = error_of(f"train.svm -o b.model {options}", code=2)
     assert f"{named} needs files of " in error
-    assert "and train.svm is svmlight text. Leave it out" in error
+    assert "and train.svm is read as svmlight text. Leave it out" in error
     if named != "--batch":
         for command in "predict", "evaluate":
             error = run(command, "a.model", "train.svm", *options.split(), code=2).stderr
             assert f"{named} needs files of " in error
+            assert "--format" not in error  # it can't help here
     error = run("predict", "a.model", "train.svm", "--format", "tsv", code=2).stderr
     assert "--format tsv needs a model of texts" in error
 

@@ -11,7 +11,9 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.compose import make_column_transformer
 from sklearn.exceptions import NotFittedError
+from sklearn.preprocessing import OneHotEncoder
 
 from depth import pairwise
 from problems.csr import csr_of, shuffled_rows
@@ -416,7 +418,46 @@ def test_columns_of_pyarrow_without_numbers_are_named(value):
 def test_missing_categories_of_whole_numbers_are_refused():
     """pandas converts them to -9.2e18, beside columns of integers."""
     table = pd.DataFrame({"one": np.arange(N_ROWS), "two": pd.Categorical([None, 1, 2] * 10)})
-    told = "The column 'two' of X has a missing value in row 0."
-    assert_refused(partial(fit_csr, table, Y), told, "astype(float)")
-    table["two"] = table["two"].astype(float).fillna(0)
-    fit_csr(table, Y)
+    told = "The column 'two' of X has a missing category in row 0."
+    assert_refused(partial(fit_csr, table, Y), told, "OneHotEncoder", "leave it out")
+    assert_refused(partial(CellClassifier().fit, table, Y), "'two' has a missing category in row 0")
+    encoded = make_column_transformer((OneHotEncoder(), ["two"]), remainder="passthrough")
+    fit_csr(encoded.fit_transform(table), Y)
+    fit_csr(table[["one"]], Y)
+    table["two"] = pd.Categorical([None, "a", "b"] * 10)
+    told = "The column 'two' of X has values that are no numbers, such as 'a'"
+    assert_refused(partial(fit_csr, table, Y), told)
+
+
+@pytest.mark.parametrize("column", [
+    pd.Categorical(pd.to_datetime(["2020-01-01", "2021-01-01"] * 15)),
+    pd.to_timedelta(["1h", None] * 15), pd.to_datetime([None] * N_ROWS),
+], ids=lambda column: str(column.dtype)[:20])  # fmt: skip
+def test_times_are_refused_in_all_forms(column):
+    table = pd.DataFrame({"one": np.arange(N_ROWS), "two": column})
+    assert_refused(partial(fit_csr, table, Y), "The column 'two' of X has ")
+    assert_refused(partial(CellClassifier().fit, table, Y), "The column 'two' has ")
+
+
+@pytest.mark.parametrize("unit", ["s", "ns"])
+@pytest.mark.parametrize("zone", [None, "UTC"])
+@pytest.mark.parametrize("value", [None, pd.Timestamp("2020-01-01")])
+def test_times_of_pyarrow_are_refused(unit, zone, value):
+    pyarrow = pytest.importorskip("pyarrow")
+    times = pyarrow.array([value] * N_ROWS, pyarrow.timestamp(unit, tz=zone))
+    table = pyarrow.table({"one": [0.5, 1.5] * 15, "two": times})
+    assert_refused(partial(fit_csr, table, Y), "The column 'two' of X has ")
+
+
+def test_times_in_arrays_and_lists_are_refused():
+    times = np.full((N_ROWS, 2), np.datetime64("2020-01-01"))
+    for each in times, [list(row) for row in times], times - times:
+        assert_refused(partial(fit_csr, each, Y), "X holds dates or times")
+    assert_refused(partial(CellClassifier(normalize=None).fit, times, Y), "X holds dates or times")
+
+
+def test_classes_that_can_be_read_only_once_are_named(X):
+    model = AROWClassifier()
+    assert_refused(partial(model.partial_fit, X, Y, classes=iter([0, 1])), "classes is a list_iter")
+    # This iterator of NumPy can be read as an array.
+    fit_csr(X, Y.flat)

@@ -186,7 +186,7 @@ def test_commands_refuse_encodings_that_do_not_fit():
     assert "--encoding latin-99 is not an encoding of text" in error
     Path("a.svm").write_text("1 1:1\n-1 2:1\n" * 20)
     error = run("train", "a.svm", "-o", "a.model", "--encoding", "latin-1", code=2).stderr
-    assert "--encoding needs files of texts, and a.svm is svmlight text." in error
+    assert "--encoding needs files of texts, and a.svm is read as svmlight text." in error
     run("train", "a.svm", "-o", "a.model", "-q", "--encoding", "utf-8")
     error = run("predict", "a.model", "a.svm", "--encoding", "latin-1", code=2).stderr
     assert "--encoding needs files of texts" in error

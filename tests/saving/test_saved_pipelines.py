@@ -169,6 +169,16 @@ def test_damaged_vocabulary_is_rejected(path, name, array, words):
         load_model(path)
 
 
+@pytest.mark.parametrize("kind", [TfidfVectorizer, ours.TfidfVectorizer])
+def test_infinite_weights_of_unused_words_are_restored(path, kind):
+    vectorizer = kind(vocabulary=["money", "plan", "unused"], smooth_idf=False)
+    with np.errstate(divide="ignore"):
+        model = piped(vectorizer)
+    assert np.isinf(model[0].idf_[2])
+    save_model(model, path)
+    assert load_model(path).predict(TEXTS).tolist() == model.predict(TEXTS).tolist()
+
+
 def test_fit_text_pipeline_is_restored(path):
     model = fit_text(TEXTS, Y, random_state=0)
     save_model(model, path)
