@@ -140,7 +140,8 @@ def checked_genes(wanted: Any) -> list[str] | str | None:
     if not names or isinstance(names[0], bool | np.bool_):
         raise ValueError(
             "genes must be 'union', 'intersection' or names of genes, got "
-            f"{type(wanted).__name__}. For the highly variable genes, pass adata.var_names[adata.var.highly_variable]."
+            f"{type(wanted).__name__}. For the highly variable genes, pass "
+            "adata.var_names[adata.var.highly_variable]."
         )
     return list(map(str, names))
 
