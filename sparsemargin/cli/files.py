@@ -78,7 +78,7 @@ class ReadingOptions:
 
     @property
     def label_column(self) -> str:
-        """The column with the labels, or for cells the table."""
+        """The column or the table with the labels of cells."""
         return self.label or "label"
 
     def check_kind(
@@ -127,8 +127,8 @@ class ReadingOptions:
     def document_form(self, **how: Any) -> DocumentForm:
         """Return the settings for reading texts."""
         return DocumentForm(
-            self.format, self.text or ("text",), self.label_column, missing=self.missing or "error",
-            keep=self.keep, encoding=self.encoding, **how,
+            self.format, self.text or ("text",), self.label or "label",
+            missing=self.missing or "error", keep=self.keep, encoding=self.encoding, **how,
         )  # fmt: skip
 
     def cell_form(self) -> Any:
