@@ -283,19 +283,14 @@ def check_apart(
     written += outputs
     paths = [each.path for each in written if each.path is not None]
     is_used = any(path == STANDARD_OUTPUT or descriptor_of(path) == 1 for path in paths)
-    if not is_used and _is_process_output():
-        written.append(Named("standard output", STANDARD_OUTPUT))
+    # `sys.stdout` may be closed, or no file of the system.
+    with suppress(OSError, ValueError):
+        if not is_used and sys.stdout.fileno() == 1:
+            written.append(Named("standard output", STANDARD_OUTPUT))
     try:
         check_distinct(written, inputs, in_place)
     except SameFileError as error:
         raise click.UsageError(str(error)) from None
-
-
-def _is_process_output() -> bool:
-    """Return whether `sys.stdout` is the standard output of the process."""
-    with suppress(OSError, ValueError):
-        return sys.stdout.fileno() == 1
-    return False
 
 
 def check_output(path: str) -> None:
