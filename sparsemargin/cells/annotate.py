@@ -24,7 +24,7 @@ from sparsemargin.files.atomic import replacing
 from sparsemargin.files.distinct import Named, check_distinct
 from sparsemargin.files.kinds import check_table_name
 from sparsemargin.files.sources import Source
-from sparsemargin.files.tsv import tsv_row
+from sparsemargin.files.tsv import separator_for, tsv_row
 from sparsemargin.genomes.cells import CellNormalizer, Values
 from sparsemargin.models import Learner
 from sparsemargin.models.fitted.outputs import confidence_of, probabilities_of
@@ -302,8 +302,8 @@ def _typed(
 def write_types(parts: Iterator[CellTypes], path: Any, cells: list[Cells]) -> None:
     """Write a table of types. A file at a path is written atomically. The first column names the
     file of each cell if there are several."""
-    is_csv = not hasattr(path, "write") and os.fspath(path).lower().endswith(".csv")
-    row = partial(tsv_row, separator=b"," if is_csv else b"\t")
+    name = "" if hasattr(path, "write") else os.fspath(path)
+    row = partial(tsv_row, separator=separator_for(name))
     files = np.array(different_names(cells), dtype=object)
     ends, n_done = np.cumsum([each.n_cells for each in cells]), 0
     columns = ([] if len(cells) == 1 else [FILE_COLUMN]) + list(CellTypes._fields)

@@ -34,7 +34,7 @@ from sparsemargin.cli.printed import Lines, Numbers, Printed
 from sparsemargin.evaluation.explainer import Explainer
 from sparsemargin.files.kinds import check_table_name
 from sparsemargin.files.sources import open_sources
-from sparsemargin.files.tsv import escaped
+from sparsemargin.files.tsv import escaped, separator_for
 from sparsemargin.models import Learner
 from sparsemargin.models.fitted.outputs import probabilities_of
 from sparsemargin.models.inputs.labels import label_text
@@ -130,8 +130,7 @@ def command(
         least=None if rejection is None else rejection.threshold,
     )  # fmt: skip
     lists = learner.fitted.many or top_k is not None
-    separator = b"," if output.lower().endswith(".csv") else b"\t"
-    printed = Printed(options.keep, lists, separator=separator)
+    printed = Printed(options.keep, lists, separator=separator_for(output))
     classes = learner.classes_.tolist()
     names = list(map(label_text, classes))
     if scores:

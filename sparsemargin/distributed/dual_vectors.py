@@ -159,7 +159,10 @@ class VectorEpoch(ShardEpoch):
     def learned(self) -> list[Piece]:
         """The changes, for each slice."""
         space, after, ratio, gains = self.space, _theta_of(self.space), self._ratio(), None
-        moved = after != multiplied(self.theta, ratio)
+        # The coordinates that rows have changed. Variances show them, if no sums are needed.
+        moved = np.empty(0, dtype=bool)
+        if space.averaged or not space.adaptive:
+            moved = after != multiplied(self.theta, ratio)
         if space.adaptive:
             variances = space.of_vectors(space.variances)
             places, keys = self._found(variances != self.variances)

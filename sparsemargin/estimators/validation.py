@@ -198,9 +198,11 @@ def refuse_other_data(X: Any) -> None:
     texts = [X] if isinstance(X, str | bytes) else X
     if issparse(X):
         return
-    first = X[0] if isinstance(X, list | tuple) and X else None
-    first = first[0] if isinstance(first, list | tuple) and first else X
-    if is_time(getattr(first, "dtype", None)):
+    # The type of an array, or of the first value in a list of lists.
+    typed = X
+    while isinstance(typed, list | tuple) and typed:
+        typed = typed[0]
+    if is_time(getattr(typed, "dtype", None)):
         raise ValueError("X holds dates or times, not numbers. Compute features of them first.")
     if any(is_time(each) or is_category(each) for each in set(types_of_columns(X))):
         _refuse_columns(X)

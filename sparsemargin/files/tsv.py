@@ -13,6 +13,11 @@ _ESCAPES = {ord("\\"): "\\\\"} | {
 }
 
 
+def separator_for(path: str) -> bytes:
+    """Return the separator of a table with this name: a comma for .csv, otherwise a tab."""
+    return b"," if path.lower().endswith(".csv") else b"\t"
+
+
 def escaped(text: str) -> bytes:
     r"""Escape the characters that a field of a table can't contain.
 
