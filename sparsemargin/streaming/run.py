@@ -258,9 +258,9 @@ class Run:
         kept = learner.fitted.progress
         if self.epoch > 1 and kept is not None:  # the model has been trained on all rows before
             kept.spoiled, kept = True, None
-        # Half of the threads train, while the others read. More do not help in later epochs: with 8
-        # classes on two cores, two took 28 % more CPU time than one and were not faster.
-        n_threads = max(1, learner.n_threads() // 2)
+        n_threads = learner.n_threads()
+        if self.epoch == 1:  # half of the threads read meanwhile
+            n_threads = max(1, n_threads // 2)
         task = learner.make_task(
             rows, targets, None, first_row=self.first_row + first_row, progress=kept, distinct=True,
             n_threads=n_threads,

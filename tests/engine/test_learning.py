@@ -60,6 +60,7 @@ def make_dense(m=60, n=8, noise=0):
 def threads_at_once(monkeypatch):
     """Let a fit use all permitted threads, even for little work."""
     monkeypatch.setattr(threads, "PRODUCTS_PER_THREAD", 1)
+    monkeypatch.setattr(linear_loop, "LINE_BYTES", 1)
 
 
 def assert_same_model(one, other):
@@ -134,16 +135,20 @@ def test_threads_and_parts_of_epochs_change_no_bit(
         assert_same_model(model.partial_fit(X, y), later)
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize(
-    ("n_vectors", "n_threads", "n_ranges"),
-    [(3, 2, 2), (3, 8, 3), (8, 8, 8), (16, 4, 4), (20, 2, 2), (20, 8, 8), (93, 4, 4), (93, 16, 12)],
+    ("n_vectors", "n_threads"), [(3, 2), (8, 8), (16, 4), (20, 2), (64, 4), (93, 4), (93, 16)]
 )
-def test_every_thread_has_vectors_if_there_are_enough(n_vectors, n_threads, n_ranges):
+def test_threads_share_no_cache_line(n_vectors, n_threads, dtype):
     space = SimpleNamespace(
-        n_vectors=n_vectors, trials=0, per_vector=lambda name: np.zeros(n_vectors)
+        n_vectors=n_vectors, trials=0, per_vector=lambda name: np.zeros(n_vectors),
+        t=np.zeros((1, n_vectors), dtype),
     )  # fmt: skip
     ranges = linear_loop.cut_vectors(space, n_threads)
-    assert len(ranges) == n_ranges
+    n_lines = -(-n_vectors * space.t.itemsize // 64)
+    assert len(ranges) <= min(n_threads, n_lines)
+    assert len(ranges) >= min(n_threads, n_lines) / 2
+    assert all(first * space.t.itemsize % 64 == 0 for first, _ in ranges)
     assert [i for first, last in ranges for i in range(first, last)] == [*range(n_vectors)]
     # A task with few multiplications uses fewer threads.
     least = threads.PRODUCTS_PER_THREAD

@@ -10,6 +10,7 @@ from problems.first_order import scattered
 from references.runs import augment, link, p_norm
 from sparsemargin import MaxMarginClassifier
 from sparsemargin._engine.first_order import gram_loop as gram
+from sparsemargin._engine.first_order import linear_loop
 from sparsemargin._engine.fitting import certificate, threads
 
 
@@ -116,6 +117,7 @@ def test_skipped_rows_are_checked_again(monkeypatch):
 def test_each_vector_stops_separately_with_any_number_of_threads(memory, monkeypatch):
     monkeypatch.setattr(gram, "MEMORY", memory)
     monkeypatch.setattr(threads, "PRODUCTS_PER_THREAD", 1)
+    monkeypatch.setattr(linear_loop, "LINE_BYTES", 1)
     X, y = separable_problem(m=80, n=30, n_classes=4, seed=2)
     fit = dict(tol=0.01, soft_margin=0.2, max_iter=None, random_state=0)
     model, threaded = (MaxMarginClassifier(n_jobs=n, **fit).fit(X, y) for n in (1, 2))

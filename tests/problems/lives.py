@@ -32,7 +32,7 @@ THREADS, BLOCKS = "vectors on threads", {"vectors in blocks", "some vectors in b
 LIMITS = {
     "vectors in blocks": ((vector_blocks, "DENSE_BYTES", 0),),
     "vectors side by side": ((linear_loop, "FEW_VECTORS", 1),),
-    THREADS: ((threads, "PRODUCTS_PER_THREAD", 1),),
+    THREADS: ((threads, "PRODUCTS_PER_THREAD", 1), (linear_loop, "LINE_BYTES", 1)),
     "passes in spans": ((protocol, "PRODUCTS_PER_CALL", 50),),
     "outputs in parts": ((linear_space, "_OUTPUTS_PER_PART", 4),),
     "replays in parts": (

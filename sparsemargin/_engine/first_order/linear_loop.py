@@ -21,6 +21,10 @@ FEW_VECTORS = 16
 # Factor by which SIMD instructions speed up the scores if the weights of all vectors are adjacent.
 SIDE_BY_SIDE = 8
 
+# Bytes of a cache line. Threads that write to the same lines wait for each other. With 8 vectors,
+# two threads took up to 1.4 times as long as one.
+LINE_BYTES = 64
+
 # Cost of a correction for each nonzero entry of the row, in multiplications of a trial.
 CORRECTION = 30
 
@@ -40,7 +44,7 @@ class LinearLoop(SpanLoop):
         if space.n_vectors > FEW_VECTORS:
             self.span *= SIDE_BY_SIDE
         n_threads = 1 if space.log is not None else threads_worth(task.n_threads, self.products)
-        self.n_threads = max(1, min(n_threads, space.n_vectors))
+        self.n_threads = max(1, min(n_threads, space.n_vectors // vectors_of_line(space)))
 
     @cached_property
     def by_products(self):
@@ -119,14 +123,18 @@ class JointLoop(LinearLoop):
         self.n_threads = 1
 
 
+def vectors_of_line(space):
+    """Number of vectors whose numbers for a coordinate fill a cache line."""
+    return max(1, LINE_BYTES // space.t.itemsize)
+
+
 def cut_vectors(space, n_threads):
     """Split the vectors into ranges of about equal work, one for each thread, assuming that each
-    vector is corrected as often as so far. Ranges are multiples of the SIMD width, unless that
-    would leave more than half of the threads without a vector."""
-    least = 8 if space.n_vectors > max(FEW_VECTORS, 4 * n_threads) else 1
+    vector is corrected as often as so far. Ranges consist of whole cache lines."""
     corrected = space.per_vector("corrections") / max(space.trials, 1)
     work = np.cumsum(1.0 + CORRECTION * corrected)
-    ends = np.append(np.arange(least, space.n_vectors, least), space.n_vectors)
+    line = vectors_of_line(space)
+    ends = np.append(np.arange(line, space.n_vectors, line), space.n_vectors)
     shares = work[-1] * np.arange(1, n_threads) / n_threads
     cuts = ends[np.abs(work[ends - 1] - shares[:, np.newaxis]).argmin(axis=1)]
     return list(pairwise(np.unique([0, *cuts, space.n_vectors]).tolist()))
