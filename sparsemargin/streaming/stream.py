@@ -17,7 +17,7 @@ import numpy as np
 from sparsemargin._checks import check_count
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin._engine.fitting.threads import interruptible
-from sparsemargin._engine.rows.columns import Chosen
+from sparsemargin._engine.rows.columns import without_unused_columns
 from sparsemargin._version import __version__
 from sparsemargin.files.distinct import Named, check_distinct
 from sparsemargin.files.sources import File, Source, open_sources
@@ -245,10 +245,8 @@ def _selected(
         return None
     rows = first.with_columns(max(1, source.reading.columns_up_to(passes.highest)))
     n_features, params = rows.n_features, default.params
-    if rows.n_rows >= LEAST_ROWS and n_features > len(rows.data):
-        # Columns that do not occur are left out, because candidates would need weights for millions
-        # of them.
-        rows = Chosen(n_features, rows).of_rows(rows)
+    if rows.n_rows >= LEAST_ROWS:
+        rows = without_unused_columns(rows)
     # A prior is tried only if several epochs follow. The outputs of rows that it counts are not
     # stored, and only several epochs are followed by held-out outputs, which probabilities need.
     prior = options.least_epochs is not None

@@ -7,6 +7,10 @@ import numpy as np
 
 from sparsemargin._engine.rows.csr import Csr
 
+# Leaving a column out saves a new model as much time as `Chosen` takes for this number of entries.
+# With 8 classes, the weights and variances of a column take 0.1 to 0.2 us, and an entry 10 ns.
+_ENTRIES_A_COLUMN = 8
+
 NO_ROWS = Csr(np.zeros(0), np.zeros(0, np.int32), np.zeros(1, np.int32), 0)
 
 # Number of columns per entry above which the columns that occur are found by sorting the entries.
@@ -70,3 +74,13 @@ class Chosen:
         indices = self.position(rows.indices[entries]).astype(rows.indices.dtype, copy=False)
         indptr = rows.indptr - rows.indptr[0]
         return Csr(rows.data[entries], indices, indptr, len(self.columns) - n_last)
+
+
+def without_unused_columns(rows):
+    """The checked rows over the columns that occur in them, if many columns may not occur.
+
+    A model for these rows alone then needs less memory and time, and has the same weights.
+    """
+    if rows.n_features * _ENTRIES_A_COLUMN <= len(rows.data):
+        return rows
+    return Chosen(rows.n_features, rows).of_rows(rows)

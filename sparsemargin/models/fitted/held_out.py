@@ -15,7 +15,7 @@ import numpy as np
 
 from sparsemargin._engine.fitting.progressive import count_places
 from sparsemargin._engine.fitting.task import Positives, Task
-from sparsemargin._engine.rows.columns import Chosen
+from sparsemargin._engine.rows.columns import without_unused_columns
 from sparsemargin._engine.rows.parts import gathered, rows_at
 from sparsemargin.models.fitted.outputs import outputs_of
 from sparsemargin.models.fitted.state import Fitted
@@ -60,10 +60,7 @@ def held_out_outputs(
         trials = np.sort(random.choice(trials, most_rows, replace=False))
     groups = None if groups is None else groups[trials]
     drawn = task if len(trials) == len(task.codes) else _part(task, trials)
-    rows = check_rows(drawn.rows)
-    if rows.n_features > len(rows.data):
-        # A model needs no weights for columns that do not occur, of which there may be millions.
-        rows = Chosen(rows.n_features, rows).of_rows(rows)
+    rows = without_unused_columns(check_rows(drawn.rows))
     drawn = replace(drawn, rows=rows, distinct=True)
     outputs, held = list[np.ndarray](), list[np.ndarray]()
     for left, rest in _folds(drawn, random, groups):
