@@ -31,6 +31,8 @@ cdef extern from *:
 
 cdef enum:
     FLUSHES = 1024  # most flushes that a coordinate of acc may be behind
+    # Coordinates that all vectors visit one after the other. Their numbers fit into the near caches.
+    SWEPT_AT_ONCE = 512
 
 
 cdef struct Move:  # how a step was carried out
@@ -60,5 +62,6 @@ cdef int take_step(Space* space, const Coordinates[state_t]& at, Py_ssize_t l, i
                    const Instance* x, const Step* step, double mass, Move* done) noexcept nogil
 cdef double find_variances(const Vector* vector, const Coordinates[state_t]& at, Py_ssize_t l,
                            const Instance* x) noexcept nogil
-cdef void sum_afresh(Space* space, const Coordinates[state_t]& at, Py_ssize_t l) noexcept nogil
+cdef void sum_afresh(Space* space, const Coordinates[state_t]& at, Py_ssize_t first,
+                     Py_ssize_t last) noexcept nogil
 cdef void keep_in_window(Space* space, const Coordinates[state_t]& at, Py_ssize_t l) noexcept nogil

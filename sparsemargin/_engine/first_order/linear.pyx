@@ -77,21 +77,34 @@ cdef void flush(Space* space, const Coordinates[state_t]& at, Py_ssize_t l) noex
     clear(&vector.average)
 
 
-cdef void sum_afresh(Space* space, const Coordinates[state_t]& at, Py_ssize_t l) noexcept nogil:
-    cdef Vector* vector = space.vectors + l
-    cdef Py_ssize_t i, j
-    cdef int64_t nonzero = 0
-    cdef Sum total = Sum(0.0, 0.0, 0.0)
-    for j in range(space.n_coordinates):
-        i = j * at.stride + l
-        if at.t[i] != 0:
-            nonzero += 1
-            add(&total, <double> at.t[i] * at.g[i])
-    tidy(&total)
-    vector.S = total
-    vector.S_peak = total.high
-    vector.nonzero = nonzero
-    vector.passes += 1
+cdef void sum_afresh(Space* space, const Coordinates[state_t]& at, Py_ssize_t first,
+                     Py_ssize_t last) noexcept nogil:
+    """Recompute S of the vectors first..last-1."""
+    cdef Vector* vector
+    cdef Py_ssize_t i, j, l, part, start, stop
+    cdef Py_ssize_t n_parts = (space.n_coordinates + SWEPT_AT_ONCE - 1) // SWEPT_AT_ONCE
+    cdef int64_t nonzero
+    cdef Sum total
+    for l in range(first, last):
+        space.vectors[l].S = Sum(0.0, 0.0, 0.0)
+        space.vectors[l].nonzero = 0
+    for part in range(n_parts):
+        start = part * SWEPT_AT_ONCE
+        stop = min(start + SWEPT_AT_ONCE, space.n_coordinates)
+        for l in range(first, last):
+            total, nonzero = space.vectors[l].S, 0
+            for j in range(start, stop):
+                i = j * at.stride + l
+                if at.t[i] != 0:
+                    nonzero += 1
+                    add(&total, <double> at.t[i] * at.g[i])
+            space.vectors[l].S = total
+            space.vectors[l].nonzero += nonzero
+    for l in range(first, last):
+        vector = space.vectors + l
+        tidy(&vector.S)
+        vector.S_peak = vector.S.high
+        vector.passes += 1
 
 
 cdef void rescale(Space* space, const Coordinates[state_t]& at, Py_ssize_t l,
@@ -115,7 +128,7 @@ cdef void rescale(Space* space, const Coordinates[state_t]& at, Py_ssize_t l,
     if vector.S_slack > 0.0:  # because 0 times an overflowed power is NaN
         vector.S_slack *= pow(factor, space.p.exponent)
     vector.shift += shift
-    sum_afresh(space, at, l)
+    sum_afresh(space, at, l, l + 1)
     refit(space, l, FREE)
 
 
@@ -154,7 +167,7 @@ cdef void keep_in_window(Space* space, const Coordinates[state_t]& at, Py_ssize_
     if vector.nonzero == 0:
         return
     if is_stale(space, vector):
-        sum_afresh(space, at, l)
+        sum_afresh(space, at, l, l + 1)
         refit(space, l, FREE)
     total = total_S(vector)
     if ldexp(1.0, -space.window) < total < ldexp(1.0, space.window):

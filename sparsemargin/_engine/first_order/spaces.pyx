@@ -11,7 +11,9 @@ from libc.stdint cimport int64_t, uint16_t
 import numpy as np
 
 from sparsemargin._engine.core.vectors cimport FirstOrderSpace, Vector, Space, refit
-from sparsemargin._engine.first_order.linear cimport FLUSHES, Coordinates, sum_afresh, weigh
+from sparsemargin._engine.first_order.linear cimport (
+    FLUSHES, SWEPT_AT_ONCE, Coordinates, sum_afresh, weigh
+)
 from sparsemargin._engine.core.rules cimport FREE
 from sparsemargin._engine.core.log cimport CorrectionLog
 from sparsemargin._engine.numerics.arithmetic cimport link
@@ -360,23 +362,36 @@ cdef class LinearState(FirstOrderSpace):
 cdef set_theta(LinearState space, const Coordinates[state_t]& at, const state_t[:, ::1] theta):
     """Set the dual vectors to theta exactly, using scales that are powers of two."""
     cdef Space* c = &space.c
-    cdef Vector* vector
-    cdef Py_ssize_t i, j, l
-    cdef double peak
-    for l in range(c.n_vectors):
-        vector = c.vectors + l
-        peak = 0.0
-        for j in range(c.n_coordinates):
-            peak = max(peak, fabs(<double> theta[j, l]))
-        vector.started = peak > 0.0
-        vector.scale = ldexp(1.0, ilogb(peak)) if peak > 0.0 else 1.0
-        for j in range(c.n_coordinates):
-            i = j * at.stride + l
-            at.t[i] = <state_t> (theta[j, l] / vector.scale)
-            if c.p.exponent != 2.0:
-                at.g[i] = <state_t> (link(&c.link, at.t[i]) if at.t[i] != 0 else 0.0)
-        sum_afresh(c, at, l)
-        refit(c, l, FREE)
+    cdef Py_ssize_t i, j, l, part, start, stop, K = c.n_vectors
+    cdef Py_ssize_t n_parts = (c.n_coordinates + SWEPT_AT_ONCE - 1) // SWEPT_AT_ONCE
+    cdef double inverse, largest
+    cdef double[::1] peak = np.zeros(K)
+    with nogil:
+        for part in range(n_parts):
+            start = part * SWEPT_AT_ONCE
+            stop = min(start + SWEPT_AT_ONCE, c.n_coordinates)
+            for l in range(K):
+                largest = peak[l]
+                for j in range(start, stop):
+                    largest = max(largest, fabs(<double> theta[j, l]))
+                peak[l] = largest
+        for l in range(K):
+            c.vectors[l].started = peak[l] > 0.0
+            # The inverse of the scale has to be finite.
+            c.vectors[l].scale = ldexp(1.0, max(ilogb(peak[l]), -1022)) if peak[l] > 0.0 else 1.0
+        for part in range(n_parts):
+            start = part * SWEPT_AT_ONCE
+            stop = min(start + SWEPT_AT_ONCE, c.n_coordinates)
+            for l in range(K):
+                inverse = 1.0 / c.vectors[l].scale
+                for j in range(start, stop):
+                    i = j * at.stride + l
+                    at.t[i] = <state_t> (theta[j, l] * inverse)
+                    if c.p.exponent != 2.0:
+                        at.g[i] = <state_t> (link(&c.link, at.t[i]) if at.t[i] != 0 else 0.0)
+        sum_afresh(c, at, 0, K)
+        for l in range(K):
+            refit(c, l, FREE)
 
 
 cdef weigh_all(LinearState space, const Coordinates[state_t]& at, state_t* made):

@@ -432,7 +432,7 @@ cdef void add_and_score(Space* space, const Coordinates[state_t]& at,
     cdef const state_t* of_bias = at.t + (space.n_coordinates - 1) * at.stride + l
     cdef Py_ssize_t i
     add_multiples(space, at, rows, l, multipliers)
-    sum_afresh(space, at, l)
+    sum_afresh(space, at, l, l + 1)
     space.vectors[l].S_slack += slack_squares(space, l) - before
     refit(space, l, FREE)
     keep_in_window(space, at, l)
