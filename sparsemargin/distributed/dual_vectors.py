@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from sparsemargin._engine.first_order.linear_space import LinearSpace
-from sparsemargin._engine.mixing.coordinates import ColumnSet, places_of
+from sparsemargin._engine.mixing.coordinates import ColumnSet, evidence_of, spread
 from sparsemargin.distributed.backends import Backend
 from sparsemargin.distributed.mixing import Learned, Mixer, Mixture, ShardEpoch, Update
 from sparsemargin.distributed.schema import Part
@@ -112,38 +112,29 @@ class VectorEpoch(ShardEpoch):
         self.space = space = learner.space
         self.shape = shape = slices[0].shape
         self.columns, self.cells = columns, cells
-        last = len(columns) * shape.n_each - shape.n_each * bool(space.bias)
-        self.others = slice(last, last + shape.n_each)
-        arrays = np.zeros((2 if space.adaptive else 1, len(columns) * shape.width), space.t.dtype)
+        self.hole = len(columns) - bool(space.bias)  # position of the coordinates of other columns
+        self.others = slice(self.hole * shape.n_each, (self.hole + 1) * shape.n_each)
+        arrays = np.zeros((1 + space.adaptive, (len(columns) + 1) * shape.width), space.t.dtype)
         for each in slices:
-            which, places = places_of(columns, shape.width, each.keys)
-            arrays[0, places] = each.theta[which]
-            if each.variances is not None:
-                arrays[1, places] = each.variances[which]
-        theta, *variances = arrays.reshape(len(arrays), -1, shape.n_vectors)
+            values = [each.theta, each.variances][: len(arrays)]
+            spread(columns, self.hole, shape.width, each.keys, values, arrays)
+        self.theta, *variances = arrays.reshape(len(arrays), -1, shape.n_vectors)
         self.exponent, power = norms_of(slices, shape.n_vectors, space.p)
         # One coordinate stands for all others and has their norm. If that is 0, a value too small
         # to change a norm is used instead, because `_sums` divides by the coordinate.
         left = power
         if not space.adaptive:
-            own = np.abs(theta, dtype=np.float64)
+            own = np.abs(self.theta, dtype=np.float64)
             left = power - (np.ldexp(own, -self.exponent) ** space.p).sum(axis=0)
         left = np.maximum(left, power * 2.0**-56) ** (1.0 / space.p)
-        self.theta = self._with_others(theta, np.ldexp(left, self.exponent))
+        self.theta[self.others.start] = np.ldexp(left, self.exponent)
         space.set_dual(self.theta)
         self.began = space.per_vector("scale").copy(), space.per_vector("shift").copy()
         space.take_sums(0.0, 0)
         take_scalars(space, scalars)
         if space.adaptive:
-            self.variances = self._with_others(variances[0], 0.0)
+            (self.variances,) = variances
             space.of_vectors(space.variances)[...] = self.variances
-
-    def _with_others(self, array: np.ndarray, value: Any) -> np.ndarray:
-        """The array of the rows' coordinates, with `value` for the coordinate of all others."""
-        first, last = self.others.start, self.others.stop
-        others = np.zeros((last - first, array.shape[1]), array.dtype)
-        others[0] = value
-        return np.concatenate([array[:first], others, array[first:]])
 
     def _found(self, where: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The places that are true in an array of the space, as flat indices, and their keys."""
@@ -158,19 +149,19 @@ class VectorEpoch(ShardEpoch):
 
     def learned(self) -> list[Piece]:
         """The changes, for each slice."""
-        space, after, ratio, gains = self.space, _theta_of(self.space), self._ratio(), None
+        space, ratio, gains = self.space, self._ratio(), None
         # The coordinates that rows have changed. Variances show them, if no sums are needed.
         moved = np.empty(0, dtype=bool)
         if space.averaged or not space.adaptive:
+            after = _theta_of(space)
             moved = after != multiplied(self.theta, ratio)
         if space.adaptive:
-            variances = space.of_vectors(space.variances)
-            places, keys = self._found(variances != self.variances)
-            held, before = np.ascontiguousarray(variances).ravel()[places], self.variances.ravel()
-            precisions = 1.0 / held.astype(np.float64)
-            gains = (precisions - _precisions(before[places])).astype(after.dtype)
-            theta = np.subtract(after.ravel()[places], self.theta.ravel()[places], dtype=np.float64)
-            theta = (theta * precisions).astype(after.dtype)
+            found, theta, gains = evidence_of(
+                self.columns, self.hole, space.of_vectors(space.t),
+                np.ascontiguousarray(space.vectors["scale"]), space.of_vectors(space.variances),
+                self.theta, self.variances,
+            )  # fmt: skip
+            keys = found.astype(self.shape.dtype)
         else:
             places, keys = self._found(moved)
             theta = after.ravel()[places]
@@ -209,11 +200,6 @@ class VectorEpoch(ShardEpoch):
         known = np.isfinite(factor)
         places, keys = self._found(moved | ~known)
         return np.where(known, factor, 0.0), keys, sums.ravel()[places]
-
-
-def _precisions(variances: np.ndarray) -> np.ndarray:
-    held = variances.astype(np.float64)
-    return np.divide(1.0, held, out=np.ones(len(held)), where=held > 0.0)
 
 
 @dataclass(frozen=True)
@@ -328,18 +314,17 @@ class VectorMixer(Mixer):
             columns = np.arange(shape.n_columns)
         space = self.mixture.new_space(len(columns) - n_biases)
 
-        def spread(keys: np.ndarray, values: np.ndarray) -> np.ndarray:
-            array = np.zeros(len(columns) * shape.width, theta.dtype)
-            which, places = places_of(columns, shape.width, keys)
-            array[places] = values[which]
-            return array.reshape(-1, shape.n_vectors)
+        def in_rows(keys: np.ndarray, values: np.ndarray) -> np.ndarray:
+            array = np.zeros((1, (len(columns) + 1) * shape.width), theta.dtype)
+            spread(columns, len(columns), shape.width, keys, [values], array)
+            return array[0, : -shape.width].reshape(-1, shape.n_vectors)
 
-        space.set_dual(spread(keys, theta))
-        space.take_sums(spread(*of_sums) if sums else 0.0, state.trials)
+        space.set_dual(in_rows(keys, theta))
+        space.take_sums(in_rows(*of_sums) if sums else 0.0, state.trials)
         take_scalars(space, state.scalars)
         if space.adaptive:
             (variances,) = joined(slices, "variances")
-            space.of_vectors(space.variances)[...] = spread(keys, variances)
+            space.of_vectors(space.variances)[...] = in_rows(keys, variances)
         if space.n_features == n_features:
             return space
         # Few coordinates are set in a small space first, which takes less time and memory.

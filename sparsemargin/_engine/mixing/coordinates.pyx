@@ -41,7 +41,18 @@ cdef extern from "mixing/merge.hpp" namespace "sparsemargin" nogil:
         Valued[K, double], Valued[K, T], vector[Changed[K, T]]&, int64_t, const double*, double, K*, T*) except +
     int64_t merge_posteriors "sparsemargin::merge_evidence"[K, T](
         Prior[K, T], vector[Evidence[K, T]]&, const double*, K*, T*, T*) except +
-    int64_t find_columns[K](const int64_t*, int64_t, int64_t, const K*, int64_t, int64_t*, int64_t*)
+    void spread_values[K, T](
+        const int64_t*, int64_t, int64_t, int64_t, const K*, int64_t, vector[const T*]&, vector[T*]&)
+
+    cppclass Learned[T]:
+        const T* t
+        const T* variances
+        const T* means_before
+        const T* variances_before
+        const double* scale
+        int64_t n_coordinates, n_vectors, t_step, variances_step
+        int64_t n_changed()
+        void evidence(const int64_t*, int64_t, int64_t*, T*, T*)
 
 
 cdef class ColumnSet:
@@ -84,16 +95,74 @@ cdef of_size(array, Py_ssize_t n):
     return array[:n] if 2 * n > len(array) else array[:n].copy()
 
 
-def places_of(const int64_t[::1] columns, Py_ssize_t width, const index_t[::1] keys):
-    """Find the sorted `keys` that belong to some columns; a column has `width` keys. Return their
-    places in `keys`, and in an array of shape (n_columns, width)."""
-    cdef Py_ssize_t n = min(len(keys), len(columns) * width)
-    which, places = np.empty(n, np.int64), np.empty(n, np.int64)
-    cdef int64_t[::1] of_keys = which, of_columns = places
+def spread(const int64_t[::1] columns, Py_ssize_t hole, Py_ssize_t width,
+           const index_t[::1] keys, values, state_t[:, ::1] arrays):
+    """Copy values whose keys belong to some columns to an array of shape (n_columns + 1, width).
+
+    Row `hole` is left out; the columns after it have the next rows. Columns and keys are sorted.
+    `values` is a list of arrays, and `arrays` has a flat array for each of them.
+    """
+    cdef vector[const state_t*] given
+    cdef vector[state_t*] made
+    cdef const state_t[::1] numbers
+    cdef Py_ssize_t i = 0
+    if arrays.shape[0] != len(values) or arrays.shape[1] != (len(columns) + 1) * width:
+        raise ValueError("The arrays do not belong together.")
+    if not (len(keys) and len(columns)):
+        return
+    for numbers in values:
+        if len(numbers) != len(keys):
+            raise ValueError("The arrays do not belong together.")
+        given.push_back(&numbers[0])
+        made.push_back(&arrays[i, 0])
+        i += 1
+    with nogil:
+        spread_values(&columns[0], len(columns), hole, width, &keys[0], len(keys), given, made)
+
+
+def evidence_of(const int64_t[::1] columns, Py_ssize_t hole, const state_t[:, :] t,
+                const double[::1] scale, const state_t[:, :] variances,
+                const state_t[:, ::1] means_before, const state_t[:, ::1] variances_before):
+    """The changes of coordinates whose variances a shard has changed.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (n_coordinates - 1,), int64
+        The columns of the coordinates, without that at the position `hole`, which is unchanged.
+    t, variances : ndarray of shape (n_coordinates, n_vectors)
+        The state; the means are ``t * scale``. The numbers of a coordinate are adjacent.
+    scale : ndarray of shape (n_vectors,)
+    means_before, variances_before : ndarray of shape (n_coordinates, n_vectors)
+        The numbers before. A variance of 0 stands for 1.
+
+    Returns
+    -------
+    keys : ndarray of shape (n_changed,), int64
+    steps, gains : ndarray of shape (n_changed,)
+        The changes of the means times the precisions, and the increases of the precisions.
+    """
+    cdef Learned[state_t] of
+    cdef Py_ssize_t n = t.shape[0], n_vectors = t.shape[1]
+    if not (n == variances.shape[0] == means_before.shape[0] == variances_before.shape[0]
+            == columns.shape[0] + 1 > 1 and 0 < n_vectors == variances.shape[1]
+            == means_before.shape[1] == variances_before.shape[1] == scale.shape[0]
+            and t.strides[1] == variances.strides[1] == sizeof(state_t)):
+        raise ValueError("The arrays do not belong together.")
+    of.t, of.variances, of.scale = &t[0, 0], &variances[0, 0], &scale[0]
+    of.means_before, of.variances_before = &means_before[0, 0], &variances_before[0, 0]
+    of.n_coordinates, of.n_vectors = n, n_vectors
+    of.t_step = t.strides[0] // <Py_ssize_t> sizeof(state_t)
+    of.variances_step = variances.strides[0] // <Py_ssize_t> sizeof(state_t)
+    with nogil:
+        n = of.n_changed()
+    dtype = np.float32 if state_t is float else np.float64
+    keys, steps, gains = np.empty(n, np.int64), np.empty(n, dtype), np.empty(n, dtype)
+    cdef int64_t[::1] of_keys = keys
+    cdef state_t[::1] of_steps = steps, of_gains = gains
     if n:
-        n = find_columns(&columns[0], len(columns), width, &keys[0], len(keys), &of_keys[0],
-                         &of_columns[0])
-    return which[:n], places[:n]
+        with nogil:
+            of.evidence(&columns[0], hole, &of_keys[0], &of_steps[0], &of_gains[0])
+    return keys, steps, gains
 
 
 def merge_values(const index_t[::1] keys, const double[::1] started,

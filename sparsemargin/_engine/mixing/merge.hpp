@@ -184,14 +184,15 @@ int64_t merge_evidence(Prior<K, T> prior, std::vector<Evidence<K, T>> &shards,
     return n;
 }
 
-// Finds the keys that belong to the columns. Stores the place of each in `keys`, and in an array of
-// shape (n_columns, width). Returns the number of places.
-template <class K>
-int64_t find_columns(const int64_t *columns, int64_t n_columns, int64_t width, const K *keys,
-                     int64_t n_keys, int64_t *which, int64_t *place) {
-    int64_t n = 0, i = 0;
+// Copies values whose keys belong to the columns to arrays of shape (n_columns + 1, width). Row `hole`
+// of the arrays is left out.
+template <class K, class T>
+void spread_values(const int64_t *columns, int64_t n_columns, int64_t hole, int64_t width,
+                   const K *keys, int64_t n_keys, const std::vector<const T *> &values,
+                   const std::vector<T *> &arrays) {
+    int64_t i = 0;
     for (int64_t c = 0; c < n_columns && i < n_keys; c++) {
-        const int64_t first = columns[c] * width;
+        const int64_t first = columns[c] * width, row = (c + (c >= hole)) * width;
         if ((int64_t)keys[i] < first) {
             int64_t step = 1;
             while (i + step < n_keys && (int64_t)keys[i + step] < first) step *= 2;
@@ -199,12 +200,50 @@ int64_t find_columns(const int64_t *columns, int64_t n_columns, int64_t width, c
                 keys;
         }
         for (; i < n_keys && (int64_t)keys[i] < first + width; i++) {
-            which[n] = i;
-            place[n++] = c * width + ((int64_t)keys[i] - first);
+            for (size_t a = 0; a < arrays.size(); a++)
+                arrays[a][row + (keys[i] - first)] = values[a][i];
         }
     }
-    return n;
 }
+
+// Coordinates of which a shard may have changed some: means ``t * scale`` and variances, and both as
+// they were before. The rows of the first two, with a number for each vector, have a distance.
+template <class T> struct Learned {
+    const T *t, *variances, *means_before, *variances_before;
+    const double *scale;
+    int64_t n_coordinates, n_vectors, t_step, variances_step;
+
+    bool is_changed(int64_t j, int64_t l) const {
+        return variances[j * variances_step + l] != variances_before[j * n_vectors + l];
+    }
+
+    int64_t n_changed() const {
+        int64_t n = 0;
+        for (int64_t j = 0; j < n_coordinates; j++)
+            for (int64_t l = 0; l < n_vectors; l++) n += is_changed(j, l);
+        return n;
+    }
+
+    // Stores the keys of the changed variances, the changes of the means times the precisions, and
+    // the increases of the precisions. The coordinate `hole` has no column.
+    void evidence(const int64_t *columns, int64_t hole, int64_t *keys, T *steps, T *gains) const {
+        int64_t n = 0;
+        for (int64_t j = 0; j < n_coordinates; j++) {
+            if (j == hole) continue;
+            const int64_t first = columns[j - (j > hole)] * n_vectors;
+            for (int64_t l = 0; l < n_vectors; l++) {
+                if (!is_changed(j, l)) continue;
+                const double precision = 1.0 / variances[j * variances_step + l];
+                const double before = variances_before[j * n_vectors + l];
+                const T mean = (T)(t[j * t_step + l] * scale[l]);
+                keys[n] = first + l;
+                gains[n] = (T)(precision - (before > 0.0 ? 1.0 / before : 1.0));
+                steps[n] = (T)(((double)mean - means_before[j * n_vectors + l]) * precision);
+                n++;
+            }
+        }
+    }
+};
 
 // A set of numbers below n, and their ranks in increasing order.
 class Numbers {
