@@ -130,7 +130,7 @@ _LEARNING, _MODEL, _DASK = "Learning", "Model", "Several machines"
 @option(_DASK, "--mixing", type=click.Choice(["auto", "ring", "uniform"]),
         help="uniform: all files have the same weight in a mixture; "
         "ring: each class visits one file after the other; "
-        "auto: ring if there are at least as many classes as files, else uniform.  "
+        "auto: ring for n files and at least n and n*n/8 classes, else uniform.  "
         "[default: auto]")  # fmt: skip
 @option(_DASK, "--min-rows", type=click.IntRange(min=1), metavar="N",
         help="Consecutive files with fewer rows are joined.  [default: 1000]")  # fmt: skip

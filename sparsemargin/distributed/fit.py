@@ -100,9 +100,9 @@ def fit_distributed(
     """Fit a classifier to shards of the data on several machines.
 
     All shards start from the same vectors and train on a part of their rows. Their results are
-    averaged, and the next part starts from this mixture [1]_. If there are at least as many
-    one-vs-rest vectors as shards, the vectors visit the shards in a ring instead, without
-    averaging. The guide to distributed training says what is averaged for each algorithm.
+    averaged, and the next part starts from this mixture [1]_. If there are many one-vs-rest
+    vectors and few shards, the vectors visit the shards in a ring instead, without averaging. The
+    guide to distributed training says what is averaged for each algorithm.
 
     The model depends on the shards and their order. It does not depend on the number of workers, on
     the loss of workers, or on interruptions that are resumed: the results are bitwise equal. With
@@ -141,8 +141,8 @@ def fit_distributed(
     mixing : {"auto", "ring", "uniform"}, default="auto"
         "uniform": the average, with equal weights for all shards. "ring": each vector visits one
         shard after the other, which gives the same vector as one machine that trains on the shards
-        in this order. "auto": "ring" if there are at least as many vectors as shards, else
-        "uniform". No effect for "ho" and "so".
+        in this order. "auto": "ring" if there are at least n vectors for n shards, and at least
+        n**2 / 8 vectors, else "uniform". No effect for "ho" and "so".
     min_rows : int, default=1000
         Consecutive shards with fewer rows are joined into shards with at least `min_rows` rows,
         because averages of models of few rows are less accurate. Small shards between large ones

@@ -222,11 +222,21 @@ class Mixer:
         return ProgressiveOutputs.merged(progress, n_places, n_parts)
 
 
+def space_with(space: LinearSpace, first: int, last: int) -> LinearSpace:
+    """A new space with the vectors first..last-1 of a space."""
+    n_vectors = last - first
+    own = LinearSpace(
+        space.n_features, n_vectors, space.p, space.t.dtype, log=None, **how_of(space)
+    )
+    own.take_vectors(space, slice(first, last), slice(0, n_vectors))
+    return own
+
+
 class RingEpoch(ShardEpoch):
     """Training of the visiting vectors first..last-1 on all rows of a shard."""
 
     def __init__(self, learner: Learner, first: int, last: int, start: Learned) -> None:
-        super().__init__(learner, start)
+        self.space = learner.fitted.space = space_with(start.pieces[0], 0, last - first)
         self.visitors = first, last
 
     def learn(self, learner: Learner, task: Task, order: np.ndarray | None) -> None:
@@ -258,13 +268,9 @@ class RingMixer(Mixer):
         cuts = np.linspace(0, space.n_vectors, len(self.n_rows) + 1).astype(int)
         self.state = {}
         for i, (first, last) in enumerate(pairwise(cuts.tolist())):
-            if first == last:
-                continue
-            own = LinearSpace(
-                space.n_features, last - first, space.p, space.t.dtype, log=None, **how_of(space)
-            )
-            own.take_vectors(space, slice(first, last), slice(0, last - first))
-            self.state[i] = first, last, self.backend.share(Learned(None, [own]))
+            if first < last:
+                group = Learned(None, [space_with(space, first, last)])
+                self.state[i] = first, last, self.backend.share(group)
 
     def parts(self, epoch: int) -> list[Part]:
         return [WHOLE] * len(self.n_rows)

@@ -96,3 +96,12 @@ def test_ring_is_used_for_many_labels_and_can_be_resumed(tmp_path):
     assert_same(fit_distributed(more, **how), fit_distributed(more, mixing="uniform", **how))
     with pytest.raises(ValueError, match="learned one by one"):
         fit_distributed(shards, mixing="ring", multi_class="joint", **how)
+
+
+@pytest.mark.parametrize(("n_shards", "n_classes", "mixing"), [
+    (4, 4, "ring"), (4, 3, "uniform"), (9, 11, "ring"), (9, 10, "uniform"),
+])  # fmt: skip
+def test_more_shards_need_more_classes_for_a_ring(n_shards, n_classes, mixing):
+    shards = cut(*make_data(n_classes=n_classes), n_shards)
+    how = {"algo": "alma", "max_iter": 1, "random_state": 0}
+    assert_same(fit_distributed(shards, **how), fit_distributed(shards, mixing=mixing, **how))
