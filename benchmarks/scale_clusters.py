@@ -21,9 +21,9 @@ SEED = 0
 N_FILES, N_WORDS, MEGABYTES = 16, 40, 250
 #: Words of 6 letters and a space, drawn by Zipf's law; a class prefers some of them.
 VOCABULARY, ZIPF, OF_CLASS, OWN_SHARE, NOISE = 200_000, 1.25, 400, 0.12, 0.05
-#: Bits of hashed columns for more than 16 classes. By default there are up to 4 million columns,
-#: whose weights are stored densely only for up to 16 classes.
-MANY_BITS = 18
+#: Bits of hashed columns: the default, whose weights are stored densely for up to 16 classes, and
+#: those for more classes.
+WIDEST_BITS, MANY_BITS = 22, 18
 # Seconds in which the processes have nothing to do.
 IDLE = 3
 
@@ -111,9 +111,8 @@ def cpu_alone(call: Callable[[], Any]) -> float:
 
 
 def of_clusters(quick: bool) -> list[dict[str, Any]]:
-    """The shares of client and scheduler in the CPU time for 2, 8 and 20 classes on two workers;
-    16 shards on one worker, compared with one process; a ring of 20 and of 100 classes on one
-    worker and on two."""
+    """CPU time on one worker and on two, with the shares of client and scheduler: 16 shards of 2, 8
+    and 20 classes, compared with one process, and a ring of 20 and of 100 classes."""
     # Imports of scikit-learn take a second of the first fit; they do not grow with the data.
     from sparsemargin.tasks import text_classifier  # noqa: F401
 
@@ -129,9 +128,10 @@ def of_clusters(quick: bool) -> list[dict[str, Any]]:
         with tempfile.TemporaryDirectory() as folder:
             paths = write_texts(Path(folder), n_bytes * size, classes)
             facts = {"classes": classes, "MB": n_bytes * size / 1e6, "ring": ring}
-            if classes == 2:
-                alone = cpu_alone(partial(fit_text, paths, random_state=SEED, n_jobs=1))
-                found.append({**facts, "fit_text": alone})
-            for n_workers in (1, 2) if ring or classes == 2 else (2,):
+            if not ring:
+                features = how.get("features", hashed_pairs(WIDEST_BITS))
+                one = partial(fit_text, paths, features=features, random_state=SEED, n_jobs=1)
+                found.append({**facts, "fit_text": cpu_alone(one)})
+            for n_workers in (1, 2):
                 found.append({**facts, **fit_on(n_workers, paths, **how)})
     return found

@@ -156,12 +156,11 @@ class VectorEpoch(ShardEpoch):
             after = _theta_of(space)
             moved = after != multiplied(self.theta, ratio)
         if space.adaptive:
-            found, theta, gains = evidence_of(
-                self.columns, self.hole, space.of_vectors(space.t),
+            keys, theta, gains = evidence_of(
+                self.columns, self.hole, np.empty(0, self.shape.dtype), space.of_vectors(space.t),
                 np.ascontiguousarray(space.vectors["scale"]), space.of_vectors(space.variances),
                 self.theta, self.variances,
             )  # fmt: skip
-            keys = found.astype(self.shape.dtype)
         else:
             places, keys = self._found(moved)
             theta = after.ravel()[places]

@@ -389,7 +389,7 @@ def _selected(
         return counts, default.settled
     rows = joined_rows([rows for rows, _ in parts])
     codes = np.concatenate([codes for _, codes in parts])
-    return counts, default.candidate(rows, codes, schema.classes, prior=False)
+    return counts, default.candidate(rows, codes, schema.classes, prior=False, checked=True)
 
 
 def check_mixable(learner: Learner) -> Learner:

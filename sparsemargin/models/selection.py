@@ -12,6 +12,7 @@ import numpy as np
 
 from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
 from sparsemargin._engine.fitting.task import Positives
+from sparsemargin._engine.rows.columns import without_unused_columns
 from sparsemargin._engine.rows.csr import BadRow
 from sparsemargin._engine.rows.parts import rows_at
 from sparsemargin.models import Learner, find_algorithm, without_defaults
@@ -107,8 +108,8 @@ class DefaultAlgorithm:
 
     def candidate(
         self, rows: Rows, targets: Targets, classes: np.ndarray,
-        weights: np.ndarray | None = None, n_features: int | None = None, *,
-        whole: bool = False, prior: bool = True,
+        weights: np.ndarray | None = None, *, whole: bool = False, prior: bool = True,
+        checked: bool = False,
     ) -> Candidate:  # fmt: skip
         """Return AROW, or another candidate if it is better on at most 10,000 of the training rows.
 
@@ -125,11 +126,10 @@ class DefaultAlgorithm:
         If AROW is selected, it is compared with AROW with a prior on held-out rows, see
         `prior_pays`, unless `prior` is False or the share of non-zero entries is large.
 
-        Rows need not be checked, and those of weight 0 are ignored. The weight of an error is the
-        weight of the row, times that of its class, times the number of rows before it, because
-        later errors are closer to those of the final model.
-
-        `n_features` is the number of features if columns without entries have been left out.
+        Rows need not be checked. If `checked` says that they are, candidates have no weights for
+        columns without entries, which saves time and memory. Rows of weight 0 are ignored. The
+        weight of an error is the weight of the row, times that of its class, times the number of
+        rows before it, because later errors are closer to those of the final model.
         """
         if isinstance(targets, Positives):
             return AROW
@@ -153,7 +153,9 @@ class DefaultAlgorithm:
                 return AROW
             rows = check_rows(rows, numbers=numbers)
             return best_of_few(rows, targets, classes, params, weights, whole=whole)
-        n_features = rows.n_features if n_features is None else n_features
+        n_features = rows.n_features
+        if checked:
+            rows = without_unused_columns(rows)
         sample = _Sample(rows, targets, classes, params, weights, numbers)
         best = _best(sample, n_features, whole)
         if best == AROW and prior and len(rows.data) < _DENSE * rows.n_rows * n_features:

@@ -17,7 +17,6 @@ import numpy as np
 from sparsemargin._checks import check_count
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin._engine.fitting.threads import interruptible
-from sparsemargin._engine.rows.columns import without_unused_columns
 from sparsemargin._version import __version__
 from sparsemargin.files.distinct import Named, check_distinct
 from sparsemargin.files.sources import File, Source, open_sources
@@ -29,7 +28,7 @@ from sparsemargin.models.inputs.labels import (
     encoder_of,
     given_encoder,
 )
-from sparsemargin.models.selection import LEAST_ROWS, MOST_ROWS, DefaultAlgorithm
+from sparsemargin.models.selection import MOST_ROWS, DefaultAlgorithm
 from sparsemargin.readers.reading import SettingsError, columns_of, threads_for
 from sparsemargin.readers.row_cache import default_cache_path
 from sparsemargin.readers.rows import RowSource, join_blocks
@@ -244,13 +243,11 @@ def _selected(
     except UnknownLabelError:
         return None
     rows = first.with_columns(max(1, source.reading.columns_up_to(passes.highest)))
-    n_features, params = rows.n_features, default.params
-    if rows.n_rows >= LEAST_ROWS:
-        rows = without_unused_columns(rows)
+    params = default.params
     # A prior is tried only if several epochs follow. The outputs of rows that it counts are not
     # stored, and only several epochs are followed by held-out outputs, which probabilities need.
     prior = options.least_epochs is not None
-    candidate = default.candidate(rows, codes, encoder.classes, n_features=n_features, prior=prior)
+    candidate = default.candidate(rows, codes, encoder.classes, prior=prior, checked=True)
     if options.least_epochs is not None:
         share, counts = passes.share_of(blocks), None
         if not isinstance(codes, Positives):

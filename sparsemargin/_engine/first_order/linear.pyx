@@ -94,10 +94,10 @@ cdef void sum_afresh(Space* space, const Coordinates[state_t]& at, Py_ssize_t fi
         for l in range(first, last):
             total, nonzero = space.vectors[l].S, 0
             for j in range(start, stop):
+                # Zeros change no bit of the sum, and a branch would often be predicted wrongly.
                 i = j * at.stride + l
-                if at.t[i] != 0:
-                    nonzero += 1
-                    add(&total, <double> at.t[i] * at.g[i])
+                nonzero += at.t[i] != 0
+                add(&total, <double> at.t[i] * at.g[i])
             space.vectors[l].S = total
             space.vectors[l].nonzero += nonzero
     for l in range(first, last):

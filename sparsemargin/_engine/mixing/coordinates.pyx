@@ -52,7 +52,7 @@ cdef extern from "mixing/merge.hpp" namespace "sparsemargin" nogil:
         const double* scale
         int64_t n_coordinates, n_vectors, t_step, variances_step
         int64_t n_changed()
-        void evidence(const int64_t*, int64_t, int64_t*, T*, T*)
+        void evidence[K](const int64_t*, int64_t, K*, T*, T*)
 
 
 cdef class ColumnSet:
@@ -120,8 +120,8 @@ def spread(const int64_t[::1] columns, Py_ssize_t hole, Py_ssize_t width,
         spread_values(&columns[0], len(columns), hole, width, &keys[0], len(keys), given, made)
 
 
-def evidence_of(const int64_t[::1] columns, Py_ssize_t hole, const state_t[:, :] t,
-                const double[::1] scale, const state_t[:, :] variances,
+def evidence_of(const int64_t[::1] columns, Py_ssize_t hole, const index_t[::1] no_keys,
+                const state_t[:, :] t, const double[::1] scale, const state_t[:, :] variances,
                 const state_t[:, ::1] means_before, const state_t[:, ::1] variances_before):
     """The changes of coordinates whose variances a shard has changed.
 
@@ -129,6 +129,8 @@ def evidence_of(const int64_t[::1] columns, Py_ssize_t hole, const state_t[:, :]
     ----------
     columns : ndarray of shape (n_coordinates - 1,), int64
         The columns of the coordinates, without that at the position `hole`, which is unchanged.
+    no_keys : ndarray of shape (0,)
+        An array of the dtype that keys have.
     t, variances : ndarray of shape (n_coordinates, n_vectors)
         The state; the means are ``t * scale``. The numbers of a coordinate are adjacent.
     scale : ndarray of shape (n_vectors,)
@@ -137,7 +139,7 @@ def evidence_of(const int64_t[::1] columns, Py_ssize_t hole, const state_t[:, :]
 
     Returns
     -------
-    keys : ndarray of shape (n_changed,), int64
+    keys : ndarray of shape (n_changed,)
     steps, gains : ndarray of shape (n_changed,)
         The changes of the means times the precisions, and the increases of the precisions.
     """
@@ -156,8 +158,9 @@ def evidence_of(const int64_t[::1] columns, Py_ssize_t hole, const state_t[:, :]
     with nogil:
         n = of.n_changed()
     dtype = np.float32 if state_t is float else np.float64
-    keys, steps, gains = np.empty(n, np.int64), np.empty(n, dtype), np.empty(n, dtype)
-    cdef int64_t[::1] of_keys = keys
+    keys = np.empty(n, np.asarray(no_keys).dtype)
+    steps, gains = np.empty(n, dtype), np.empty(n, dtype)
+    cdef index_t[::1] of_keys = keys
     cdef state_t[::1] of_steps = steps, of_gains = gains
     if n:
         with nogil:

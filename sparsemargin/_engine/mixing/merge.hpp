@@ -213,32 +213,33 @@ template <class T> struct Learned {
     const double *scale;
     int64_t n_coordinates, n_vectors, t_step, variances_step;
 
-    bool is_changed(int64_t j, int64_t l) const {
-        return variances[j * variances_step + l] != variances_before[j * n_vectors + l];
-    }
-
     int64_t n_changed() const {
         int64_t n = 0;
-        for (int64_t j = 0; j < n_coordinates; j++)
-            for (int64_t l = 0; l < n_vectors; l++) n += is_changed(j, l);
+        for (int64_t j = 0; j < n_coordinates; j++) {
+            const T *now = variances + j * variances_step, *before = variances_before + j * n_vectors;
+            int64_t of_row = 0;
+            for (int64_t l = 0; l < n_vectors; l++) of_row += now[l] != before[l];
+            n += of_row;
+        }
         return n;
     }
 
     // Stores the keys of the changed variances, the changes of the means times the precisions, and
     // the increases of the precisions. The coordinate `hole` has no column.
-    void evidence(const int64_t *columns, int64_t hole, int64_t *keys, T *steps, T *gains) const {
+    template <class K>
+    void evidence(const int64_t *columns, int64_t hole, K *keys, T *steps, T *gains) const {
         int64_t n = 0;
         for (int64_t j = 0; j < n_coordinates; j++) {
             if (j == hole) continue;
-            const int64_t first = columns[j - (j > hole)] * n_vectors;
+            const int64_t first = columns[j - (j > hole)] * n_vectors, at = j * n_vectors;
+            const T *now = variances + j * variances_step, *before = variances_before + at;
             for (int64_t l = 0; l < n_vectors; l++) {
-                if (!is_changed(j, l)) continue;
-                const double precision = 1.0 / variances[j * variances_step + l];
-                const double before = variances_before[j * n_vectors + l];
+                if (now[l] == before[l]) continue;
+                const double precision = 1.0 / now[l];
                 const T mean = (T)(t[j * t_step + l] * scale[l]);
-                keys[n] = first + l;
-                gains[n] = (T)(precision - (before > 0.0 ? 1.0 / before : 1.0));
-                steps[n] = (T)(((double)mean - means_before[j * n_vectors + l]) * precision);
+                keys[n] = (K)(first + l);
+                gains[n] = (T)(precision - (before[l] > 0 ? 1.0 / before[l] : 1.0));
+                steps[n] = (T)(((double)mean - means_before[at + l]) * precision);
                 n++;
             }
         }
