@@ -5,17 +5,11 @@ The results are stored in scale.json after each part; parts that are not selecte
 this file; parts of quick runs are ignored. An epoch of 10^9 documents over many workers is
 extrapolated from the results of the part `documents`.
 
-    python benchmarks/scale.py [--only level workers ...] [--quick] [--out results] [--tables]
+    python benchmarks/scale.py [--only level clusters ...] [--quick] [--out results] [--tables]
 """
 
 import json
-import os
-import shutil
-import tempfile
-import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -25,17 +19,13 @@ import numpy as np
 from markdown_tables import fill_page, markdown_table, pivot
 from matplotlib.figure import Figure
 from scale_clusters import of_clusters
-from scale_documents import N_ROUNDS, document_costs, documents, of_documents
+from scale_documents import document_costs, documents, of_documents
 from scale_problems import (
     CELLS,
     LARGE,
-    MEAN_NNZ,
-    NOISE,
     OF_CELLS,
     PROBLEMS,
-    SEED,
     SMALL,
-    TEXTS,
     Learner,
     Problem,
     generated,
@@ -43,21 +33,17 @@ from scale_problems import (
     rcv1,
     rounds_of,
 )
-from scipy.sparse import csr_matrix
 from timing import (
     FOLDER,
-    cannot_run,
     describe_machine,
     machine,
     parser_of,
     replace_text,
     show,
-    timed,
-    turns,
 )
 
 from papers.curves import scale_epochs
-from sparsemargin.distributed import Round, fit_distributed
+from sparsemargin.distributed import Round
 from sparsemargin.plotting import theme
 from sparsemargin.plotting.style import line_style
 
@@ -182,78 +168,6 @@ def of_generated(quick: bool) -> Parts:
     }  # fmt: skip
 
 
-@contextmanager
-def cluster(n_workers: int) -> Iterator[Any]:
-    """A client of n_workers processes with one thread each."""
-    try:
-        from dask.distributed import Client, LocalCluster
-    except ImportError as error:
-        cannot_run(f"{error}: pip install 'sparsemargin[distributed]'")
-    alone = {"threads_per_worker": 1, "memory_limit": 0, "dashboard_address": None}
-    with (
-        LocalCluster(n_workers=n_workers, processes=True, **alone) as workers,
-        Client(workers, set_as_default=False) as client,
-    ):
-        yield client
-
-
-N_FILES, N_TEXTS, ZIPF = 4, 150_000, 1.3
-WIDTHS, FEW = (10**5, 10**7), 100
-
-
-def text_files(folder: Path, n_texts: int) -> list[str]:
-    """Files of n_texts texts each: three sentences of reviews of one kind, and rare words; 5 % of
-    the labels are wrong."""
-    from texts import read
-
-    sentences, labels = map(np.array, read(TEXTS["reviews"][0]))
-    random, paths = np.random.RandomState(SEED), [folder / f"{i}.tsv" for i in range(N_FILES)]
-    of_kind = {kind: sentences[labels == kind] for kind in np.unique(labels)}
-    for path in paths:
-        kinds = random.choice(list(of_kind), n_texts)
-        texts = [" ".join(random.choice(of_kind[kind], 3)) for kind in kinds]
-        rare = np.minimum(random.zipf(ZIPF, (n_texts, 12)), 200_000).astype(str)
-        wrong = random.random_sample(n_texts) < NOISE
-        kinds[wrong] = random.choice(list(of_kind), wrong.sum())
-        lines = zip(kinds, texts, rare, strict=True)
-        path.write_text("".join(f"{kind}\t{text} w{' w'.join(r)}\n" for kind, text, r in lines))
-    return list(map(str, paths))
-
-
-def few_rows(n_features: int) -> list[tuple[csr_matrix, np.ndarray]]:
-    """Four shards of a hundred rows."""
-    random = np.random.RandomState(SEED)
-    columns = random.randint(n_features, size=(N_FILES, FEW * MEAN_NNZ), dtype=np.int32)
-    values, starts = np.ones(columns.shape[1], np.float32), np.arange(FEW + 1) * MEAN_NNZ
-    return [
-        (csr_matrix((values, each, starts), (FEW, n_features)), random.randint(2, size=FEW))
-        for each in columns
-    ]
-
-
-def of_workers(quick: bool) -> dict[str, dict[str, float]]:
-    """Seconds of fits with default settings: files of texts on one worker and on two, as wall time
-    and as CPU time of the busiest worker and of the client; and few rows of many features."""
-    found: dict[str, list[tuple[float, ...]]] = defaultdict(list)
-    with cluster(1) as one, cluster(2) as two, tempfile.TemporaryDirectory() as folder:
-        paths = text_files(Path(folder), N_TEXTS // (100 if quick else 1))
-        for _, (name, client) in turns([("one", one), ("two", two)], N_ROUNDS):
-            cache_dir = Path(folder, "caches")
-            shutil.rmtree(cache_dir, ignore_errors=True)
-            before, began = client.run(time.process_time), time.perf_counter()
-            fit = partial(fit_distributed, paths, client=client, cache_dir=cache_dir)
-            busy, _ = timed(partial(fit, random_state=SEED), time.process_time)
-            seconds, after = time.perf_counter() - began, client.run(time.process_time)
-            worker = max(after[each] - before[each] for each in after)
-            found[name].append((seconds, worker, busy))
-        size = sum(map(os.path.getsize, paths))
-    for _, n in turns(list(WIDTHS), 2 * N_ROUNDS):
-        fit = partial(fit_distributed, few_rows(n), max_iter=2, random_state=SEED)
-        found[f"{n}"].append((timed(fit, time.process_time)[0],))
-    least = {name: np.min(each, axis=0).round(3).tolist() for name, each in found.items()}
-    return {"bytes": size, **least}
-
-
 def _header(curve: dict[str, Any]) -> str:
     return "1 shard" if curve["shards"] == 1 else str(curve["shards"])
 
@@ -286,23 +200,35 @@ def _level_table(parts: Parts) -> str:
     )(rows)
 
 
-def _workers(parts: Parts) -> str:
-    found = parts["workers"]
-    (one, two), (few, many) = (found["one"], found["two"]), (found[f"{n}"] for n in WIDTHS)
-    texts = f"{found['bytes'] / 1e6:.0f} MB of texts"
+def _clusters(parts: Parts) -> str:
+    """CPU seconds of one process, one worker and two workers, for each number of classes."""
+    alone, found = dict[int, float](), dict[tuple[Any, ...], dict[int, Any]]()
+    for each in parts["clusters"]:
+        if "fit_text" in each:
+            alone[each["classes"]] = each["fit_text"]
+        else:
+            key = each["classes"], each["MB"], each["ring"]
+            found.setdefault(key, {})[each["workers"]] = each
     rows = [
-        (f"{texts}: one worker, two workers, by the clock", one[0], two[0]),
-        ("CPU of the busiest worker", one[1], two[1]),
-        ("CPU of the client and the scheduler", one[2], two[2]),
-        ("4 shards of 100 rows, 2 epochs: 10^5 features, 10^7, CPU", few[0], many[0]),
-    ]
-    cells = [(what, f"{a:.2f}", f"{b:.2f}", f"{b / a:.2f}") for what, a, b in rows]
-    return markdown_table(["seconds", "the first", "the second", "ratio"], cells)
+        (
+            f"{classes}{' (ring)' * ring}", f"{size:.0f}",
+            "" if ring else f"{alone[classes]:.1f}", f"{of[1]['each worker'][0]:.1f}",
+            f"{max(of[2]['each worker']):.1f}",
+            f"{of[2]['client']:.1f}, {of[2]['scheduler']:.1f}",
+            f"{of[1]['seconds']:.1f}, {of[2]['seconds']:.1f}",
+        )
+        for (classes, size, ring), of in found.items()
+    ]  # fmt: skip
+    names = [
+        "classes", "MB", "`fit_text`", "one worker", "the busier of two", "client, scheduler",
+        "by the clock: one, two workers",
+    ]  # fmt: skip
+    return markdown_table(names, rows)
 
 
 #: The tables of docs/development/scale.md: their parts, and the functions that make them.
 TABLES: dict[str, tuple[str, Callable[[Parts], str]]] = {
-    "level": ("level", _level_table), "workers": ("workers", _workers),
+    "level": ("level", _level_table), "clusters": ("clusters", _clusters),
     "shards-rcv1": ("rcv1", partial(_shards, name="rcv1")),
     "shards-generated": ("generated", partial(_shards, name="generated")),
     "document-costs": ("documents", document_costs), "documents": ("documents", documents),
@@ -350,7 +276,6 @@ PARTS: dict[str, Callable[[bool], Any]] = {
     "documents": of_documents,
     "rcv1": of_rcv1,
     "generated": of_generated,
-    "workers": of_workers,
     "clusters": of_clusters,
 }
 

@@ -47,7 +47,7 @@ def fit_shards(shards: list[Any], how: dict[str, Any]) -> tuple[int, float]:
         patch.object(dual_vectors, "mix_slice", timed_mixture),
         patch.object(dual_vectors, "cuts_of", lambda n_rows, **_: [0, n_rows]),
     ):
-        fit_distributed(shards, **how)
+        fit_distributed(shards, min_rows=1, **how)
     return found[0]
 
 

@@ -43,8 +43,10 @@ class LinearLoop(SpanLoop):
         self.span = max(1, PRODUCTS_PER_CALL * len(task.codes) // self.products)
         if space.n_vectors > FEW_VECTORS:
             self.span *= SIDE_BY_SIDE
-        n_threads = 1 if space.log is not None else threads_worth(task.n_threads, self.products)
-        self.n_threads = max(1, min(n_threads, space.n_vectors // vectors_of_line(space)))
+        self.n_threads = 1
+        if task.n_threads > 1 and space.log is None:
+            n_threads = threads_worth(task.n_threads, self.products)
+            self.n_threads = max(1, min(n_threads, space.n_vectors // vectors_of_line(space)))
 
     @cached_property
     def by_products(self):

@@ -173,8 +173,9 @@ int64_t merge_evidence(Prior<K, T> prior, std::vector<Evidence<K, T>> &shards,
                 const double precision =
                     (variance > 0.0 ? 1.0 / variance : 1.0) + power * of.gains;
                 const double least = std::numeric_limits<T>::min();  // because 0 means 1
-                mean += power * of.steps / precision;
-                variance = std::max(1.0 / precision, least);
+                const double inverse = 1.0 / precision;
+                mean += power * of.steps * inverse;
+                variance = std::max(inverse, least);
             }
             keys[n] = key;
             new_means[n] = (T)mean;
