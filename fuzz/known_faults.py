@@ -78,11 +78,11 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
         ("PrecisionGain(1.0, trial.variance, rule.r)", "PrecisionGain(1.0, trial.variance, 1.0)"),
     ],
     ("shards", "sparsemargin/distributed/dual_vectors.py"): [
-        ("(theta * precisions)", "(theta * _precisions(before[places]))"),
         ("step = cuts[-1]", "step = 2 * cuts[-1]"),
     ],
     ("shards", ENGINE + "mixing/merge.hpp"): [
-        ("mean += power * of.steps / precision", "mean += of.steps / precision"),
+        ("mean += power * of.steps * inverse", "mean += of.steps * inverse"),
+        ("means_before[at + l]) * precision)", "means_before[at + l]))"),
         ("power * of.gains", "of.gains"),
     ],
     ("rows", "sparsemargin/estimators/validation.py"): [

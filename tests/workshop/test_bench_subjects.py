@@ -30,6 +30,7 @@ import scale
 import soak
 import tables
 import timing
+from scale_problems import SEED
 
 import files
 
@@ -219,7 +220,7 @@ def test_curves_over_shards_are_those_of_the_models():
     both = scale.curves([problem], {"pnorm": PNORM}, 2, [1, 2])
     assert [each["shards"] for each in both] == [1, 2]
     for epochs, error in enumerate(both[0]["errors"], start=1):
-        model = fit_csr(problem.X, problem.y, max_iter=epochs, random_state=scale.SEED, **PNORM)
+        model = fit_csr(problem.X, problem.y, max_iter=epochs, random_state=SEED, **PNORM)
         assert error == pytest.approx(1 - model.score(problem.X_test, problem.y_test), abs=1e-6)
 
 
