@@ -131,8 +131,9 @@ class SharedParameters:
     n_jobs: int | None = parameter(
         None,
         (integer(high=-1), integer(1), NONE),
-        "Number of threads, which train the vectors of different classes and compute kernel rows; "
-        "None: 1, -1: all processors. The model does not depend on it.",
+        "Number of threads, which train the vectors of different classes (each at least 8 vectors, "
+        "or 16 of float32) and compute kernel rows; None: 1, -1: all processors. The model does "
+        "not depend on it.",
     )
     verbose: int = parameter(
         0,
