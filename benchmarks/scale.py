@@ -212,7 +212,7 @@ def _clusters(parts: Parts) -> str:
     rows = [
         (
             f"{classes}{' (ring)' * ring}", f"{size:.0f}",
-            "" if ring else f"{alone[classes]:.1f}", f"{of[1]['each worker'][0]:.1f}",
+            "-" if ring else f"{alone[classes]:.1f}", f"{of[1]['each worker'][0]:.1f}",
             f"{max(of[2]['each worker']):.1f}",
             f"{of[2]['client']:.1f}, {of[2]['scheduler']:.1f}",
             f"{of[1]['seconds']:.1f}, {of[2]['seconds']:.1f}",
@@ -220,7 +220,8 @@ def _clusters(parts: Parts) -> str:
         for (classes, size, ring), of in found.items()
     ]  # fmt: skip
     names = [
-        "classes", "MB", "`fit_text`", "one worker", "the busier of two", "client, scheduler",
+        "classes", "MB", "`fit_text`", "one worker", "the busier of two",
+        "their client, scheduler",
         "by the clock: one, two workers",
     ]  # fmt: skip
     return markdown_table(names, rows)

@@ -186,10 +186,19 @@ class Round:
         return as_classifier(self._finished())
 
 
-# Each of the n groups of vectors of a ring reads the rows of all n shards. Up to this number of
-# shards, a ring is used if each group has a vector. With more shards, groups need more vectors: two
-# workers took 81 s with a ring for 20 classes of texts in 16 shards, and 21 s with mixtures.
+# Up to this number of shards, a ring is used if there is a vector for each shard.
 _RING_SHARDS = 8
+
+
+def suits_ring(n_vectors: int, n_shards: int) -> bool:
+    """Whether a ring is the default for vectors that are trained one by one.
+
+    Each of the n_shards groups of vectors reads the rows of all shards, so that many shards need
+    groups of several vectors. For 250 MB of texts with 20 classes and 2 million columns in 16
+    shards, two workers took 81 s with a ring and 21 s with mixtures.
+    """
+    return n_vectors >= max(n_shards, n_shards**2 / _RING_SHARDS)
+
 
 #: Default of `min_rows`, chosen on `zipf`, `reviews` and `messages` of benchmarks/scale.py. With
 #: 250 or 500 rows, the error on `messages` is higher than on one machine; with 2,000 rows, the
@@ -303,8 +312,8 @@ class Rounds:
                 "mixing='ring' is of labels that are learned one by one, each with a vector of its "
                 "own that fits into memory. Leave mixing out."
             )
-        enough = max(n_shards, n_shards**2 / _RING_SHARDS)
-        if mixing == "ring" or (mixing == "auto" and are_separate and space.n_vectors >= enough):
+        is_for_ring = are_separate and suits_ring(space.n_vectors, n_shards)
+        if mixing == "ring" or (mixing == "auto" and is_for_ring):
             return RingMixer(*given)
         return VectorMixer(*given)
 

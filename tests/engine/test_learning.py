@@ -139,7 +139,7 @@ def test_threads_and_parts_of_epochs_change_no_bit(
 @pytest.mark.parametrize(
     ("n_vectors", "n_threads"), [(3, 2), (8, 8), (16, 4), (20, 2), (64, 4), (93, 4), (93, 16)]
 )
-def test_threads_share_no_cache_line(n_vectors, n_threads, dtype):
+def test_ranges_of_threads_are_multiples_of_a_cache_line(n_vectors, n_threads, dtype):
     space = SimpleNamespace(
         n_vectors=n_vectors, trials=0, per_vector=lambda name: np.zeros(n_vectors),
         t=np.zeros((1, n_vectors), dtype),

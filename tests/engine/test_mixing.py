@@ -40,7 +40,6 @@ def test_changes_of_a_shard_are_found_by_their_variances(space, dtype, index):
     numbers = random.rand(shape[0], 2 * n_vectors).astype(dtype)
     t, variances = numbers[:, :n_vectors], numbers[:, n_vectors:]
     variances[:] = np.where(random.rand(*shape) < 0.5, before[1], variances)
-    variances[hole] = before[1][hole]
     scale = 2.0 ** random.randint(-2, 3, n_vectors)
     keys, *found = evidence_of(columns, hole, np.empty(0, index), t, scale, variances, *before)
 
@@ -60,15 +59,21 @@ def test_changes_of_a_shard_are_found_by_their_variances(space, dtype, index):
 
 def test_arrays_that_do_not_belong_together_are_refused():
     columns, keys, two = np.arange(3), np.arange(2), np.ones(2)
-    for width, values, n in (1, [two], 3), (1, [two, two], 4), (1, [np.ones(3)], 4), (2, [two], 4):
+    for hole, width, values, n in (
+        (0, 1, [two], 3), (0, 1, [two, two], 4), (0, 1, [np.ones(3)], 4), (0, 2, [two], 4),
+        (-1, 1, [two], 4), (4, 1, [two], 4),
+    ):  # fmt: skip
         with pytest.raises(ValueError, match="do not belong together"):
-            spread(columns, 0, width, keys, values, np.zeros((1, n)))
+            spread(columns, hole, width, keys, values, np.zeros((1, n)))
     good = [np.ones((4, 2)) for _ in range(4)]
     for i in range(4):
         for bad in np.ones((3, 2)), np.ones((4, 3)):
             t, variances, *before = [*good[:i], bad, *good[i + 1 :]]
             with pytest.raises(ValueError, match="do not belong together"):
                 evidence_of(columns, 0, keys[:0], t, two, variances, *before)
+    for hole in -1, 4:
+        with pytest.raises(ValueError, match="do not belong together"):
+            evidence_of(columns, hole, keys[:0], good[0], two, *good[1:])
     with pytest.raises(ValueError, match="do not belong together"):
         evidence_of(columns, 0, keys[:0], good[0], np.ones(3), *good[1:])
     with pytest.raises(ValueError, match="do not belong together"):

@@ -16,15 +16,21 @@ import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
 from depth import some
-from sparsemargin import ALMAClassifier, fit_csr, save_model
+from sparsemargin import ALMAClassifier, AROWClassifier, fit_csr, save_model
 from sparsemargin._engine.first_order import gram_loop, vector_blocks
 from sparsemargin._engine.first_order.vector_blocks import VectorBlocks
 from sparsemargin._engine.kernel.outputs import SupportSpace
+from sparsemargin._engine.rows.columns import without_unused_columns
+from sparsemargin._engine.rows.csr import Csr
+from sparsemargin.datasets import make_zipf_text
 from sparsemargin.evaluation import margins
 from sparsemargin.evaluation.explanations import explain_row
 from sparsemargin.kernels import RBF
 from sparsemargin.models import ALGORITHMS
+from sparsemargin.models.algorithms.arow import AROW
+from sparsemargin.models.inputs.rows import open_rows
 from sparsemargin.models.parameters import declarations
+from sparsemargin.models.selection import DefaultAlgorithm
 
 N_ROWS, N_USED, NARROW, WIDE = 120, 50, 4 * 10**4, 10**6
 
@@ -192,3 +198,41 @@ def test_class_weights_are_looked_up_by_hash(monkeypatch):
     monkeypatch.setattr(CountingText, "n_compared", 0)
     ALMAClassifier(class_weight=weight, max_iter=1).fit(X, labels)
     assert CountingText.n_compared < 10 * len(labels)
+
+
+def test_models_for_a_sample_have_no_unused_columns(monkeypatch):
+    """Held-out models and candidates of checked rows have weights only for the columns in use."""
+    X, y = make_zipf_text(1200, 2000, n_classes=3, random_state=0)
+    wide = sp.csr_matrix((X.data, X.indices * 50, X.indptr), (1200, 100_000))
+    made, new_space = [], AROW.new_space
+
+    def recorded(learner, first):
+        made.append(first.rows.n_features)
+        return new_space(learner, first)
+
+    monkeypatch.setattr(AROW, "new_space", recorded)
+    models = [AROWClassifier(max_iter=2, random_state=0).fit(each, y) for each in (X, wide)]
+    of_wide = made[made.index(100_000) + 1 :]
+    assert of_wide
+    assert max(of_wide) <= 2001
+    narrow, own = (models[i].predict_proba(each) for i, each in enumerate((X, wide)))
+    assert_array_equal(narrow, own)
+
+    rows, chosen = open_rows(wide), []
+    for checked in False, True:
+        made.clear()
+        default = DefaultAlgorithm({})
+        chosen.append(default.candidate(rows, y, np.arange(3), prior=False, checked=checked))
+        assert set(made) == ({rows.n_features} if not checked else {len(np.unique(X.indices)) + 1})
+    assert chosen[0] == chosen[1]
+
+
+@pytest.mark.parametrize(("n_features", "n_kept"), [(12, 12), (13, 4), (1000, 4)])
+def test_unused_columns_are_left_out_if_there_are_few_entries(n_features, n_kept):
+    indices = np.tile([1, 4, 5], 33)[:97]
+    rows = Csr(np.arange(97.0), indices, np.array([0, 50, 97]), n_features)
+    few = without_unused_columns(rows)
+    assert few.n_features == n_kept
+    expected = indices if n_kept == n_features else np.searchsorted([1, 4, 5], indices)
+    assert_array_equal(few.indices, expected)
+    assert_array_equal(few.data, rows.data)

@@ -586,8 +586,8 @@ def test_reported_error_is_progressive_validation(request, kind, algo, params):
     [("arow", {}), ("pnorm", {"p": 4.0}), ("alma", {"hypothesis": "last"})],
 )
 def test_threads_share_the_vectors_of_a_file(three_classes, monkeypatch, algo, params):
-    """Half of the threads train in the first epoch, and all later. The model and the mistakes are
-    the same."""
+    """In the first epoch half of the threads train, in later ones all. The model and the mistakes
+    are the same."""
     monkeypatch.setattr(threads, "PRODUCTS_PER_THREAD", 1)
     monkeypatch.setattr(linear_loop, "LINE_BYTES", 1)
     shared, cut = [], linear_loop.cut_vectors

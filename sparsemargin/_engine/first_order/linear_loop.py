@@ -22,7 +22,7 @@ FEW_VECTORS = 16
 SIDE_BY_SIDE = 8
 
 # Bytes of a cache line. Threads that write to the same lines wait for each other. With 8 vectors,
-# two threads took up to 1.4 times as long as one.
+# two threads took up to 1.4 times as long as one. Ranges of at least one line share few lines.
 LINE_BYTES = 64
 
 # Cost of a correction for each nonzero entry of the row, in multiplications of a trial.
@@ -132,7 +132,7 @@ def vectors_of_line(space):
 
 def cut_vectors(space, n_threads):
     """Split the vectors into ranges of about equal work, one for each thread, assuming that each
-    vector is corrected as often as so far. Ranges consist of whole cache lines."""
+    vector is corrected as often as so far. The sizes of ranges are multiples of a cache line."""
     corrected = space.per_vector("corrections") / max(space.trials, 1)
     work = np.cumsum(1.0 + CORRECTION * corrected)
     line = vectors_of_line(space)

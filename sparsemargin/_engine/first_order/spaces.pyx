@@ -364,7 +364,7 @@ cdef set_theta(LinearState space, const Coordinates[state_t]& at, const state_t[
     cdef Space* c = &space.c
     cdef Py_ssize_t i, j, l, part, start, stop, K = c.n_vectors
     cdef Py_ssize_t n_parts = (c.n_coordinates + SWEPT_AT_ONCE - 1) // SWEPT_AT_ONCE
-    cdef double inverse, largest
+    cdef double scale, largest
     cdef double[::1] peak = np.zeros(K)
     with nogil:
         for part in range(n_parts):
@@ -377,16 +377,15 @@ cdef set_theta(LinearState space, const Coordinates[state_t]& at, const state_t[
                 peak[l] = largest
         for l in range(K):
             c.vectors[l].started = peak[l] > 0.0
-            # The inverse of the scale has to be finite.
-            c.vectors[l].scale = ldexp(1.0, max(ilogb(peak[l]), -1022)) if peak[l] > 0.0 else 1.0
+            c.vectors[l].scale = ldexp(1.0, ilogb(peak[l])) if peak[l] > 0.0 else 1.0
         for part in range(n_parts):
             start = part * SWEPT_AT_ONCE
             stop = min(start + SWEPT_AT_ONCE, c.n_coordinates)
             for l in range(K):
-                inverse = 1.0 / c.vectors[l].scale
+                scale = c.vectors[l].scale
                 for j in range(start, stop):
                     i = j * at.stride + l
-                    at.t[i] = <state_t> (theta[j, l] * inverse)
+                    at.t[i] = <state_t> (theta[j, l] / scale)
                     if c.p.exponent != 2.0:
                         at.g[i] = <state_t> (link(&c.link, at.t[i]) if at.t[i] != 0 else 0.0)
         sum_afresh(c, at, 0, K)

@@ -44,14 +44,14 @@ cdef extern from "mixing/merge.hpp" namespace "sparsemargin" nogil:
     void spread_values[K, T](
         const int64_t*, int64_t, int64_t, int64_t, const K*, int64_t, vector[const T*]&, vector[T*]&)
 
-    cppclass Learned[T]:
+    cppclass Trained[T]:
         const T* t
         const T* variances
         const T* means_before
         const T* variances_before
         const double* scale
         int64_t n_coordinates, n_vectors, t_step, variances_step
-        int64_t n_changed()
+        int64_t n_changed(int64_t)
         void evidence[K](const int64_t*, int64_t, K*, T*, T*)
 
 
@@ -106,7 +106,8 @@ def spread(const int64_t[::1] columns, Py_ssize_t hole, Py_ssize_t width,
     cdef vector[state_t*] made
     cdef const state_t[::1] numbers
     cdef Py_ssize_t i = 0
-    if arrays.shape[0] != len(values) or arrays.shape[1] != (len(columns) + 1) * width:
+    if (arrays.shape[0] != len(values) or arrays.shape[1] != (len(columns) + 1) * width
+            or not 0 <= hole <= len(columns)):
         raise ValueError("The arrays do not belong together.")
     if not (len(keys) and len(columns)):
         return
@@ -128,7 +129,7 @@ def evidence_of(const int64_t[::1] columns, Py_ssize_t hole, const index_t[::1] 
     Parameters
     ----------
     columns : ndarray of shape (n_coordinates - 1,), int64
-        The columns of the coordinates, without that at the position `hole`, which is unchanged.
+        The columns of the coordinates, without that at the position `hole`, which is left out.
     no_keys : ndarray of shape (0,)
         An array of the dtype that keys have.
     t, variances : ndarray of shape (n_coordinates, n_vectors)
@@ -143,12 +144,12 @@ def evidence_of(const int64_t[::1] columns, Py_ssize_t hole, const index_t[::1] 
     steps, gains : ndarray of shape (n_changed,)
         The changes of the means times the precisions, and the increases of the precisions.
     """
-    cdef Learned[state_t] of
+    cdef Trained[state_t] of
     cdef Py_ssize_t n = t.shape[0], n_vectors = t.shape[1]
     if not (n == variances.shape[0] == means_before.shape[0] == variances_before.shape[0]
             == columns.shape[0] + 1 > 1 and 0 < n_vectors == variances.shape[1]
             == means_before.shape[1] == variances_before.shape[1] == scale.shape[0]
-            and t.strides[1] == variances.strides[1] == sizeof(state_t)):
+            and t.strides[1] == variances.strides[1] == sizeof(state_t) and 0 <= hole < n):
         raise ValueError("The arrays do not belong together.")
     of.t, of.variances, of.scale = &t[0, 0], &variances[0, 0], &scale[0]
     of.means_before, of.variances_before = &means_before[0, 0], &variances_before[0, 0]
@@ -156,7 +157,7 @@ def evidence_of(const int64_t[::1] columns, Py_ssize_t hole, const index_t[::1] 
     of.t_step = t.strides[0] // <Py_ssize_t> sizeof(state_t)
     of.variances_step = variances.strides[0] // <Py_ssize_t> sizeof(state_t)
     with nogil:
-        n = of.n_changed()
+        n = of.n_changed(hole)
     dtype = np.float32 if state_t is float else np.float64
     keys = np.empty(n, np.asarray(no_keys).dtype)
     steps, gains = np.empty(n, dtype), np.empty(n, dtype)

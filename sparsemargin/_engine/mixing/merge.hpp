@@ -207,16 +207,17 @@ void spread_values(const int64_t *columns, int64_t n_columns, int64_t hole, int6
     }
 }
 
-// Coordinates of which a shard may have changed some: means ``t * scale`` and variances, and both as
-// they were before. The rows of the first two, with a number for each vector, have a distance.
-template <class T> struct Learned {
+// Means (`t * scale`) and variances after training, and both before it. `t_step` and
+// `variances_step` are the distances between the numbers of two coordinates.
+template <class T> struct Trained {
     const T *t, *variances, *means_before, *variances_before;
     const double *scale;
     int64_t n_coordinates, n_vectors, t_step, variances_step;
 
-    int64_t n_changed() const {
+    int64_t n_changed(int64_t hole) const {
         int64_t n = 0;
         for (int64_t j = 0; j < n_coordinates; j++) {
+            if (j == hole) continue;
             const T *now = variances + j * variances_step, *before = variances_before + j * n_vectors;
             int64_t of_row = 0;
             for (int64_t l = 0; l < n_vectors; l++) of_row += now[l] != before[l];
