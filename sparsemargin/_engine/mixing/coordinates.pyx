@@ -41,8 +41,12 @@ cdef extern from "mixing/merge.hpp" namespace "sparsemargin" nogil:
         Valued[K, double], Valued[K, T], vector[Changed[K, T]]&, int64_t, const double*, double, K*, T*) except +
     int64_t merge_posteriors "sparsemargin::merge_evidence"[K, T](
         Prior[K, T], vector[Evidence[K, T]]&, const double*, K*, T*, T*) except +
+    cppclass Copied[T]:
+        const T* values
+        T* array
+
     void spread_values[K, T](
-        const int64_t*, int64_t, int64_t, int64_t, const K*, int64_t, vector[const T*]&, vector[T*]&)
+        const int64_t*, int64_t, int64_t, int64_t, const K*, int64_t, vector[Copied[T]]&)
 
     cppclass Trained[T]:
         const T* t
@@ -102,8 +106,8 @@ def spread(const int64_t[::1] columns, Py_ssize_t hole, Py_ssize_t width,
     Row `hole` is left out; the columns after it have the next rows. Columns and keys are sorted.
     `values` is a list of arrays, and `arrays` has a flat array for each of them.
     """
-    cdef vector[const state_t*] given
-    cdef vector[state_t*] made
+    cdef vector[Copied[state_t]] copied
+    cdef Copied[state_t] one
     cdef const state_t[::1] numbers
     cdef Py_ssize_t i = 0
     if (arrays.shape[0] != len(values) or arrays.shape[1] != (len(columns) + 1) * width
@@ -114,11 +118,11 @@ def spread(const int64_t[::1] columns, Py_ssize_t hole, Py_ssize_t width,
     for numbers in values:
         if len(numbers) != len(keys):
             raise ValueError("The arrays do not belong together.")
-        given.push_back(&numbers[0])
-        made.push_back(&arrays[i, 0])
+        one.values, one.array = &numbers[0], &arrays[i, 0]
+        copied.push_back(one)
         i += 1
     with nogil:
-        spread_values(&columns[0], len(columns), hole, width, &keys[0], len(keys), given, made)
+        spread_values(&columns[0], len(columns), hole, width, &keys[0], len(keys), copied)
 
 
 def evidence_of(const int64_t[::1] columns, Py_ssize_t hole, const index_t[::1] no_keys,

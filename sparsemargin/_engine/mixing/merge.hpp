@@ -185,12 +185,16 @@ int64_t merge_evidence(Prior<K, T> prior, std::vector<Evidence<K, T>> &shards,
     return n;
 }
 
-// Copies values whose keys belong to the columns to arrays of shape (n_columns + 1, width). Row `hole`
-// of the arrays is left out.
+// Values of keys, and the array of shape (n_columns + 1, width) to which some are copied.
+template <class T> struct Copied {
+    const T *values = nullptr;
+    T *array = nullptr;
+};
+
+// Copies the values whose keys belong to the columns. Row `hole` of the arrays is left out.
 template <class K, class T>
 void spread_values(const int64_t *columns, int64_t n_columns, int64_t hole, int64_t width,
-                   const K *keys, int64_t n_keys, const std::vector<const T *> &values,
-                   const std::vector<T *> &arrays) {
+                   const K *keys, int64_t n_keys, const std::vector<Copied<T>> &numbers) {
     int64_t i = 0;
     for (int64_t c = 0; c < n_columns && i < n_keys; c++) {
         const int64_t first = columns[c] * width, row = (c + (c >= hole)) * width;
@@ -201,8 +205,7 @@ void spread_values(const int64_t *columns, int64_t n_columns, int64_t hole, int6
                 keys;
         }
         for (; i < n_keys && (int64_t)keys[i] < first + width; i++) {
-            for (size_t a = 0; a < arrays.size(); a++)
-                arrays[a][row + (keys[i] - first)] = values[a][i];
+            for (const auto &each : numbers) each.array[row + (keys[i] - first)] = each.values[i];
         }
     }
 }
