@@ -221,8 +221,7 @@ def _clusters(parts: Parts) -> str:
     ]  # fmt: skip
     names = [
         "classes", "MB", "`fit_text`", "one worker", "the busier of two",
-        "their client, scheduler",
-        "by the clock: one, two workers",
+        "their client, scheduler", "by the clock: one, two workers",
     ]  # fmt: skip
     return markdown_table(names, rows)
 

@@ -145,7 +145,7 @@ def document_costs(parts: dict[str, Any]) -> str:
         "rows made by a core": f"{costs['bytes_a_second'] / 1e6:.1f} MB/s",
         "nonzeros of 1,000 bytes": f"{1000 * costs['nonzeros_a_byte']:.0f}",
         "learning, as by `fit_csr`": f"{1e9 * costs['nonzero']:.1f} ns a nonzero",
-        "beside it over shards": f"{1e9 * costs['prepared']:.0f} ns a nonzero",
+        "in addition, over shards": f"{1e9 * costs['prepared']:.0f} ns a nonzero",
         "changed by a shard": f"{costs['coordinates']:,.0f} coordinates by "
                               f"{costs['nonzeros']:,.0f} nonzeros, to the power of "
                               f"{costs['tail']:.2f}",
