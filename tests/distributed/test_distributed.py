@@ -71,19 +71,19 @@ def in_epochs(shards):
     return [*in_parts(shards), *2 * in_parts(shards, first_epoch=False)]
 
 
-@pytest.mark.parametrize("n_rows", [1, 2, 7, 8, 9, 100, 1000, 4096, 123_457])
+@pytest.mark.parametrize("n_rows", [1, 2, 7, 8, 9, 100, 1000, 23_999, 24_000, 123_457])
 def test_shards_are_mixed_after_doubling_numbers_of_rows(n_rows):
     first, later = cuts_of(n_rows, first_epoch=True), cuts_of(n_rows, first_epoch=False)
-    most = -(-n_rows // 16) if n_rows < 4096 else n_rows
+    most = -(-n_rows // 16) if n_rows < 24_000 else n_rows
     for cuts in first, later:
         steps = np.diff(cuts)
         assert (cuts[0], cuts[-1]) == (0, n_rows)
         assert steps.min() > 0
         assert steps[:-1].max(initial=0) <= most
         assert steps[-1] <= 1.5 * most
-    assert first[1] == {100: 7, 1000: 15, 4096: 64, 123_457: 1000}.get(n_rows, first[1])
+    assert first[1] == {100: 7, 1000: 15, 24_000: 375, 123_457: 1000}.get(n_rows, first[1])
     assert all(b == min(2 * a, a + most) for a, b in pairwise_of(first[1:-1]))
-    assert len(later) == {4096: 2, 123_457: 2, 1000: 17}.get(n_rows, len(later))
+    assert len(later) == {24_000: 2, 123_457: 2, 1000: 17}.get(n_rows, len(later))
 
 
 def learned(shards, **how):
@@ -122,6 +122,22 @@ def test_dual_vectors_are_mixed_as_printed(shards, algo, p, least):
 )  # fmt: skip
 @examples(60)
 def test_weights_with_variances_are_mixed_by_evidence(least, shards, r, max_loss, hypothesis):
+    expected = mixture_of(shards, least, r, max_loss)
+    assume(expected.smallest_gap > CLOSEST)
+    check_mixture(expected, shards, least, r, max_loss, hypothesis)
+
+
+@pytest.mark.parametrize("n_shards", [16, 17, 40])
+def test_evidence_of_many_shards_counts_like_that_of_two(n_shards):
+    rng = np.random.default_rng(n_shards)
+    shards = [(rng.standard_normal((6, 4)), rng.choice([-1, 1], 6)) for _ in range(n_shards)]
+    expected = mixture_of(shards, 1, 0.5, None)
+    assert expected.smallest_gap > CLOSEST
+    check_mixture(expected, shards, 1, 0.5, None, "last")
+
+
+def mixture_of(shards, least, r, max_loss):
+    """The mixture after three epochs, by the reference."""
     zero = np.zeros(shards[0][0].shape[1], np.longdouble)
     expected = Run(zero, zero + 1, zero)
     with pytest.MonkeyPatch.context() as patch:
@@ -132,10 +148,16 @@ def test_weights_with_variances_are_mixed_by_evidence(least, shards, r, max_loss
                 for X, y in part
             ]
             expected = mixed(runs, expected)
-        assume(expected.smallest_gap > CLOSEST)
+    return expected
+
+
+def check_mixture(expected, shards, least, r, max_loss, hypothesis):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dual_vectors, "_LEAST", least)
         model = learned(
-            shards, algo="arow", mixing="uniform", r=r, max_loss=max_loss, hypothesis=hypothesis
-        )
+            shards, algo="arow", mixing="uniform", r=r, max_loss=max_loss, hypothesis=hypothesis,
+            min_rows=1,
+        )  # fmt: skip
     weights = expected.average if hypothesis == "average" else expected.mean
     space = model.space
     for found, of in (
@@ -637,9 +659,9 @@ def test_kept_outputs_of_parts_are_in_order():
 
 @pytest.mark.parametrize(("mixing", "n_classes"), [("uniform", 2), ("ring", 2), ("ring", 4)])
 def test_progress_shows_only_known_figures(mixing, n_classes, capsys):
-    """The Perceptron makes a correction for each mistake. With 10,000 rows, shards are mixed once
+    """The Perceptron makes a correction for each mistake. With 48,000 rows, shards are mixed once
     in later epochs; with two classes, a shard is not visited in each part of a ring."""
-    X, y = make_data(10_000, n_classes=n_classes)
+    X, y = make_data(48_000, n_classes=n_classes)
     how = {"algo": "perceptron", "max_iter": 3, "random_state": 0, "mixing": mixing}
     rounds = []
     fit_distributed(cut(X, y, 2), verbose=1, on_round=rounds.append, **how)
@@ -647,7 +669,7 @@ def test_progress_shows_only_known_figures(mixing, n_classes, capsys):
     lines = [line.replace(",", "").split()[:6] for line in lines]
     before = np.cumsum([0, *(sum(each.corrections) for each in rounds)]).tolist()
     last = {epoch: (rows, corrections) for rows, epoch, _, corrections, *_ in lines}
-    assert last == {str(i): ("10000", str(before[i])) for i in (1, 2, 3)}
+    assert last == {str(i): ("48000", str(before[i])) for i in (1, 2, 3)}
     for rows, epoch, _, corrections, *errors in lines:
         error, other = errors if epoch == "1" else reversed(errors)
         assert other == "-"

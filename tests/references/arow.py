@@ -79,12 +79,13 @@ def learn(run, x, label, r, max_loss):
 
 def mixed(runs, prior):
     """The mixture of runs from a common prior. It is the product of their posteriors, in which the
-    evidence of n runs that have changed a coordinate counts like that of n ** (1/4). Sums and
-    trials are added."""
+    evidence of n runs that have changed a coordinate counts like that of n ** (1/4), and of 2 at
+    most. Sums and trials are added."""
     # Changes by rounding errors do not count.
     least = prior.precision * (1 + np.longdouble(1e-17))
     learned = sum((run.precision > least).astype(int) for run in runs)
-    power = np.maximum(learned, 1) ** np.longdouble(-0.75)
+    learned = np.maximum(learned, 1)
+    power = np.minimum(learned ** np.longdouble(0.25), 2) / learned
     precision, evidence = prior.precision, 0
     for run in runs:
         precision = precision + power * (run.precision - prior.precision)
