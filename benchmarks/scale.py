@@ -44,6 +44,7 @@ from timing import (
 
 from papers.curves import scale_epochs
 from sparsemargin.distributed import Round
+from sparsemargin.distributed.rounds import suits_ring
 from sparsemargin.plotting import theme
 from sparsemargin.plotting.style import line_style
 
@@ -134,17 +135,19 @@ def level_of(name: str, n_shards: Sequence[int] = LEVEL_SHARDS) -> Iterator[dict
     problem = PROBLEMS[name]()
     n_labels = problem.y.shape[1] if problem.y.ndim > 1 else len(np.unique(problem.y))
     for n in n_shards:
-        ways = ["uniform"]
-        if n_labels >= n > 1 and n_labels > 2 and name not in CELLS:
-            ways.append("ring")
-        for mixing in ways:
+        joined = 1
+        for mixing in ("uniform", "ring"):
+            is_for_ring = joined > 1 and n_labels > 2 and suits_ring(n_labels, joined)
+            if mixing == "ring" and not is_for_ring:
+                continue
             given = {"mixing": mixing, "max_iter": "auto"}
             learner = given | {"max_iter": 10} | OF_CELLS if name in CELLS else given
             (*_, last) = rounds_of(problem.shards(n), learner, _level)
+            joined = last["joined"]
             wrong = float(np.mean(last["model"].predict(problem.X_test) != problem.y_test))
             yield {
                 "data": name, "shards": n, "mixing": mixing, "error": wrong,
-                "epochs": last["epoch"], "mixtures": last["mixtures"], "joined": last["joined"],
+                "epochs": last["epoch"], "mixtures": last["mixtures"], "joined": joined,
                 "traffic": last["traffic"],
             }  # fmt: skip
 

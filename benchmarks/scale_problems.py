@@ -1,6 +1,7 @@
 """The data of the measurements of distributed training, and a fit of them by rounds."""
 
 import os
+import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 import corpora
 import numpy as np
 from corpora import Shape
+from scale_clusters import write_texts
 from scipy.sparse import csr_matrix
 
 from sparsemargin.datasets import make_zipf_text
@@ -150,10 +152,26 @@ def some_generated() -> Problem:
     return Problem("zipf", rows_between(X, 0, n), y[:n], rows_between(X, n, len(y)), y[n:])
 
 
+def drawn_texts() -> Problem:
+    """Texts of 8 classes, as `scale_clusters` draws them, so many that 64 shards are not joined."""
+    with tempfile.TemporaryDirectory() as folder:
+        paths = write_texts(Path(folder), 1.2e8, 8)
+        lines = [line for path in paths for line in Path(path).read_text().splitlines()]
+    labels, found = zip(*(line.split("\t") for line in lines), strict=True)
+    X, y = hashed_pairs(TEXT_BITS).transform(found), np.array(labels)
+    X, n = X.astype(np.float32), 4 * len(y) // 5
+    return Problem("drawn texts", rows_between(X, 0, n), y[:n], rows_between(X, n, len(y)), y[n:])
+
+
+#: A fifth of the rows. The 64 shards are not joined, and have few rows.
+FEWER = Shape("generated, a fifth", 400_000, 50_000, 300_000, MEAN_NNZ)
+
 PROBLEMS: dict[str, Callable[[], Problem]] = {
     "zipf": some_generated, **{name: partial(texts, name) for name in TEXTS},
     "RCV1, 10 topics": lambda: rcv1()[0], "RCV1, rare topics": lambda: rcv1(rare)[0],
     **{name: partial(cells, name) for name in CELLS},
+    "drawn texts": drawn_texts, "generated": partial(generated, LARGE),
+    "generated, a fifth": partial(generated, FEWER),
 }  # fmt: skip
 
 
