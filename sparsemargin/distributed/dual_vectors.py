@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 
 from sparsemargin._engine.first_order.linear_space import LinearSpace
+from sparsemargin._engine.first_order.packed import PackedSpace, is_sparse
+from sparsemargin._engine.first_order.vector_blocks import itemsize_of
 from sparsemargin._engine.mixing.coordinates import ColumnSet, evidence_of, spread
 from sparsemargin.distributed.backends import Backend
 from sparsemargin.distributed.mixing import Learned, Mixer, Mixture, ShardEpoch, Update
@@ -302,35 +304,46 @@ class VectorMixer(Mixer):
             handles = [self.backend.share(each) for each in gathered]
             n = len(state.slices)
             self.state = replace(state, slices=handles[:n], sums=handles[n:])
-        shape, names = self.shape, ("keys", "theta")
-        keys, theta = joined(slices, *names)
+        keys, theta = joined(slices, "keys", "theta")
         of_sums = joined(sums, "keys", "values") if sums else (keys[:0], theta[:0])
-        found = ColumnSet(shape.n_columns)
-        for each in keys // shape.width, of_sums[0] // shape.width, np.array([shape.n_columns - 1]):
-            found.add(each)
-        columns, n_biases = found.close(), bool(self.mixture.space.bias)
-        n_features = shape.n_columns - n_biases
-        if len(columns) - n_biases > n_features // 2:
-            columns = np.arange(shape.n_columns)
-        space = self.mixture.new_space(len(columns) - n_biases)
+        variances = joined(slices, "variances")[0] if slices[0].variances is not None else None
+        shape, n_biases = self.shape, bool(self.mixture.space.bias)
+        held = self._columns_worth_packing(keys, of_sums[0])
+        # The first coordinate of a packed space stands for all other columns.
+        is_packed, hole = (False, shape.n_columns) if held is None else (True, 0)
+        columns = np.arange(shape.n_columns) if held is None else held
+        space = self.mixture.new_space(len(columns) + is_packed - n_biases)
 
         def in_rows(keys: np.ndarray, values: np.ndarray) -> np.ndarray:
             array = np.zeros((1, (len(columns) + 1) * shape.width), theta.dtype)
-            spread(columns, len(columns), shape.width, keys, [values], array)
-            return array[0, : -shape.width].reshape(-1, shape.n_vectors)
+            spread(columns, hole, shape.width, keys, [values], array)
+            return array.reshape(-1, shape.n_vectors)[: len(space.t)]
 
         space.set_dual(in_rows(keys, theta))
         space.take_sums(in_rows(*of_sums) if sums else 0.0, state.trials)
         take_scalars(space, state.scalars)
-        if space.adaptive:
-            (variances,) = joined(slices, "variances")
+        if is_packed:
+            features = columns[: len(columns) - n_biases]
+            changed = None if variances is None else {"indices": keys, "values": variances}
+            more = {"variances": changed}
+            return PackedSpace.of(space, features, shape.n_columns - n_biases, more)
+        if variances is not None:
             space.of_vectors(space.variances)[...] = in_rows(keys, variances)
-        if space.n_features == n_features:
-            return space
-        # Few coordinates are set in a small space first, which takes less time and memory.
-        wide = self.mixture.new_space(n_features)
-        space.spread(wide, columns[: space.n_features])
-        return wide
+        return space
+
+    def _columns_worth_packing(self, *of_keys: np.ndarray) -> np.ndarray | None:
+        """The columns of the keys, and the intercept's, if a packed space takes less memory."""
+        space, shape = self.mixture.space, self.shape
+        n_numbers, most = shape.n_columns * shape.width, max(map(len, of_keys))
+        is_few = is_sparse(most, n_numbers, n_numbers * itemsize_of(space))
+        if type(space) is not LinearSpace or not is_few:
+            return None
+        found = ColumnSet(shape.n_columns)
+        for keys in of_keys:
+            found.add(keys // shape.width)
+        if space.bias:
+            found.add(np.array([shape.n_columns - 1]))
+        return found.close()
 
 
 def _mixed_scalars(of_shards: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:

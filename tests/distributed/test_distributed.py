@@ -22,6 +22,10 @@ from references.arow import Run, mixed, run_arow
 from references.first_order import ALMA, MarginPerceptron, Perceptron
 from references.higher_order import HigherOrder, SecondOrder
 from references.mixing import mix_mistakes, mix_vectors
+from sparsemargin import load_model
+from sparsemargin._engine.first_order import packed
+from sparsemargin._engine.first_order.linear_space import LinearSpace
+from sparsemargin._engine.first_order.packed import PackedSpace
 from sparsemargin.datasets import load_rcv1, make_zipf_text
 from sparsemargin.distributed import backends, dual_vectors, fit_distributed
 from sparsemargin.distributed.dual_vectors import cuts_of
@@ -166,6 +170,36 @@ def check_mixture(expected, shards, least, r, max_loss, hypothesis):
         of = of.astype(float)
         np.testing.assert_allclose(found, of, rtol=0, atol=1e-10 * np.abs(of).max())
     assert space.trials == expected.n_trials
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize(("algo", "own"), [
+    ("perceptron", {"hypothesis": "last"}), ("pnorm", {"p": 6}), ("alma", {"p": 2}), ("arow", {}),
+    ("arow", {"hypothesis": "average"}),
+])  # fmt: skip
+def test_packed_mixture_equals_the_dense_one(algo, own, fit_intercept, tmp_path):
+    X, y = make_data(300, n_classes=3)
+    wide = csr_matrix((X.data, 40 * X.indices + 7, X.indptr), shape=(len(y), 40 * X.shape[1]))
+    shards = cut(wide, y, 3)
+    how = {"algo": algo, "max_iter": 2, "random_state": 0, "mixing": "uniform", **own}
+    how["fit_intercept"] = fit_intercept
+    dense = fit_distributed(shards, **how)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(packed, "_LEAST_BYTES", 0)
+        model = fit_distributed(shards, **how)
+        again = fit_distributed(shards, checkpoint=tmp_path / "a.model", **how)
+        loaded = load_model(tmp_path / "a.model")
+    assert (type(dense.space), type(model.space)) == (LinearSpace, PackedSpace)
+    for each in model, again, loaded:
+        np.testing.assert_array_equal(each.coef_, dense.coef_)
+        np.testing.assert_array_equal(each.intercept_, dense.intercept_)
+        np.testing.assert_array_equal(each.decision_function(wide), dense.decision_function(wide))
+    # Training continues from the same variances and sums.
+    for each in model, again, loaded:
+        each.partial_fit(wide[:50], y[:50])
+    expected = dense.partial_fit(wide[:50], y[:50]).coef_
+    for each in model, again, loaded:
+        np.testing.assert_array_equal(each.coef_, expected)
 
 
 @pytest.mark.parametrize(("algo", "rule", "own"), [

@@ -31,8 +31,6 @@ cdef extern from *:
 
 cdef enum:
     FLUSHES = 1024  # most flushes that a coordinate of acc may be behind
-    # Coordinates that all vectors visit one after the other. Their numbers fit into the near caches.
-    SWEPT_AT_ONCE = 512
 
 
 cdef struct Move:  # how a step was carried out

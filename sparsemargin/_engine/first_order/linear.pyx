@@ -38,6 +38,14 @@ from sparsemargin._engine.numerics.average cimport clear, must_flush
 from sparsemargin._engine.numerics.simd cimport fall, growth, spread
 from sparsemargin._engine.rows.csr cimport OK, TOO_WIDE, prefetch, state_t
 
+cdef extern from "numerics/sums.hpp" namespace "sparsemargin" nogil:
+    struct LongSum:
+        double high, low, lowest
+        int64_t nonzero
+
+    void sum_products[T](T*, T*, int64_t, int64_t, int64_t, LongSum*)
+
+
 # Largest power of two by which a step may exceed, or fall short of, the current vector.
 cdef int WIDEST_SHIFT = 500
 # Lower limit of sigma, whose inverse is the upper limit; scores then fit into a double.
@@ -81,30 +89,21 @@ cdef void sum_afresh(Space* space, const Coordinates[state_t]& at, Py_ssize_t fi
                      Py_ssize_t last) noexcept nogil:
     """Recompute S of the vectors first..last-1."""
     cdef Vector* vector
-    cdef Py_ssize_t i, j, l, part, start, stop
-    cdef Py_ssize_t n_parts = (space.n_coordinates + SWEPT_AT_ONCE - 1) // SWEPT_AT_ONCE
-    cdef int64_t nonzero
-    cdef Sum total
-    for l in range(first, last):
-        space.vectors[l].S = Sum(0.0, 0.0, 0.0)
-        space.vectors[l].nonzero = 0
-    for part in range(n_parts):
-        start = part * SWEPT_AT_ONCE
-        stop = min(start + SWEPT_AT_ONCE, space.n_coordinates)
-        for l in range(first, last):
-            total, nonzero = space.vectors[l].S, 0
-            for j in range(start, stop):
-                # Zeros change no bit of the sum, and a branch would often be predicted wrongly.
-                i = j * at.stride + l
-                nonzero += at.t[i] != 0
-                add(&total, <double> at.t[i] * at.g[i])
-            space.vectors[l].S = total
-            space.vectors[l].nonzero += nonzero
-    for l in range(first, last):
-        vector = space.vectors + l
-        tidy(&vector.S)
-        vector.S_peak = vector.S.high
-        vector.passes += 1
+    cdef LongSum[4] sums
+    cdef state_t* t = at.t
+    cdef state_t* g = at.g
+    cdef Py_ssize_t k, n, l = first
+    while l < last:
+        n = min(last - l, 4)
+        sum_products(t + l, g + l, space.n_coordinates, at.stride, n, sums)
+        for k in range(n):
+            vector = space.vectors + l + k
+            vector.S = Sum(sums[k].high, sums[k].low, sums[k].lowest)
+            vector.nonzero = sums[k].nonzero
+            tidy(&vector.S)
+            vector.S_peak = vector.S.high
+            vector.passes += 1
+        l += n
 
 
 cdef void rescale(Space* space, const Coordinates[state_t]& at, Py_ssize_t l,

@@ -159,23 +159,6 @@ class LinearSpace(LinearState, Replayed):
             getattr(self, name)[own] = getattr(other, name)[of_other]
         self.trials = other.trials
 
-    def spread(self, wide, columns):
-        """Copy the vectors to a new space, in which `columns` are the features of this space."""
-        at = np.append(columns, [wide.n_features] if self.bias else [])
-        # A joint model has one coordinate for each class and feature.
-        n_each = len(self.t) // len(at)
-        at = (at.astype(np.int64)[:, np.newaxis] * n_each + np.arange(n_each)).ravel()
-        for name in _NUMBERS:
-            mine, its = getattr(self, name), getattr(wide, name)
-            # For p = 2, the dual coordinates are the weights.
-            if mine.size and not (name == "g" and np.shares_memory(mine, self.t)):
-                # Whole rows are copied faster than their numbers.
-                row = np.dtype((np.void, mine.itemsize * mine.shape[1]))
-                its.view(row)[at] = mine.view(row)
-        for name in _PER_VECTOR:
-            getattr(wide, name)[...] = getattr(self, name)
-        wide.trials = self.trials
-
 
 class JointSpace(LinearSpace, JointState):
     """The vector of a joint model; see `JointState` for the parameters."""

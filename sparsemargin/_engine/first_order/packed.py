@@ -42,6 +42,12 @@ _NUMBERS = "t", "g", "acc", "synced"
 _FOR_TRAINING = "variances", "prior"
 
 
+def is_sparse(n_stored, n_numbers, n_bytes):
+    """Return whether arrays of n_numbers numbers, in total n_bytes long, are worth packing if the
+    one with the most nonzeros has n_stored of them."""
+    return n_bytes >= _LEAST_BYTES and _SPARSITY * n_stored <= n_numbers
+
+
 def is_worth_packing(state):
     """Return whether a saved `LinearSpace`, possibly damaged, has few weights in many columns."""
     arrays = [state.get(name) for name in (*_NUMBERS, "variances")]
@@ -56,7 +62,7 @@ def is_worth_packing(state):
         return False
     n_numbers = sizes[0] * sizes[1]
     n_bytes = n_numbers * sum(each.itemsize for each in values)
-    return n_bytes >= _LEAST_BYTES and _SPARSITY * max(map(len, values)) <= n_numbers
+    return is_sparse(max(map(len, values)), n_numbers, n_bytes)
 
 
 class PackedSpace(LinearSpace):
@@ -79,6 +85,20 @@ class PackedSpace(LinearSpace):
     n_features = 0
 
     saved_type = LinearSpace
+
+    @classmethod
+    def of(cls, space, columns, n_features, for_training):
+        """The vectors of a `LinearSpace` that has the sorted columns of n_features features. Its
+        first feature stands for all others and has the weight 0."""
+        made, has_bias = cls.__new__(cls), bool(space.bias)
+        LinearSpace.__setstate__(made, {**LinearSpace.__getstate__(space), "variances": None})
+        made.n_features = n_features
+        there = np.zeros(n_features + has_bias, bool)
+        there[columns] = True
+        there[n_features:] = True
+        made.take_places(there)
+        made.for_training = for_training
+        return made
 
     @property
     def n_coordinates(self):

@@ -12,7 +12,7 @@ import numpy as np
 
 from sparsemargin._engine.core.vectors cimport FirstOrderSpace, Vector, Space, refit
 from sparsemargin._engine.first_order.linear cimport (
-    FLUSHES, SWEPT_AT_ONCE, Coordinates, sum_afresh, weigh
+    FLUSHES, Coordinates, sum_afresh, weigh
 )
 from sparsemargin._engine.core.rules cimport FREE
 from sparsemargin._engine.core.log cimport CorrectionLog
@@ -362,32 +362,30 @@ cdef class LinearState(FirstOrderSpace):
 cdef set_theta(LinearState space, const Coordinates[state_t]& at, const state_t[:, ::1] theta):
     """Set the dual vectors to theta exactly, using scales that are powers of two."""
     cdef Space* c = &space.c
-    cdef Py_ssize_t i, j, l, part, start, stop, K = c.n_vectors
-    cdef Py_ssize_t n_parts = (c.n_coordinates + SWEPT_AT_ONCE - 1) // SWEPT_AT_ONCE
-    cdef double scale, largest
-    cdef double[::1] peak = np.zeros(K)
+    cdef Py_ssize_t i, j, l, K = c.n_vectors
+    cdef double[::1] peak = np.zeros(K), scale = np.ones(K)
+    cdef double largest
     with nogil:
-        for part in range(n_parts):
-            start = part * SWEPT_AT_ONCE
-            stop = min(start + SWEPT_AT_ONCE, c.n_coordinates)
+        # The vectors visit some coordinates one after the other, which fit into the near caches.
+        for i in range(0, c.n_coordinates, 512):
             for l in range(K):
                 largest = peak[l]
-                for j in range(start, stop):
+                for j in range(i, min(i + 512, c.n_coordinates)):
                     largest = max(largest, fabs(<double> theta[j, l]))
                 peak[l] = largest
         for l in range(K):
+            if peak[l] > 0.0:
+                scale[l] = ldexp(1.0, ilogb(peak[l]))
             c.vectors[l].started = peak[l] > 0.0
-            c.vectors[l].scale = ldexp(1.0, ilogb(peak[l])) if peak[l] > 0.0 else 1.0
-        for part in range(n_parts):
-            start = part * SWEPT_AT_ONCE
-            stop = min(start + SWEPT_AT_ONCE, c.n_coordinates)
+            c.vectors[l].scale = scale[l]
+        for j in range(c.n_coordinates):
+            i = j * at.stride
             for l in range(K):
-                scale = c.vectors[l].scale
-                for j in range(start, stop):
-                    i = j * at.stride + l
-                    at.t[i] = <state_t> (theta[j, l] / scale)
-                    if c.p.exponent != 2.0:
-                        at.g[i] = <state_t> (link(&c.link, at.t[i]) if at.t[i] != 0 else 0.0)
+                at.t[i + l] = <state_t> (theta[j, l] / scale[l])
+            if c.p.exponent != 2.0:
+                for l in range(K):
+                    at.g[i + l] = <state_t> (
+                        link(&c.link, at.t[i + l]) if at.t[i + l] != 0 else 0.0)
         sum_afresh(c, at, 0, K)
         for l in range(K):
             refit(c, l, FREE)

@@ -33,7 +33,7 @@ cdef extern from "mixing/merge.hpp" namespace "sparsemargin" nogil:
         Numbers()
         Numbers(int64_t) except +
         void add(int64_t)
-        int64_t rank() except +
+        int64_t rank()
         int64_t rank_of(int64_t)
         void list(int64_t*)
 
@@ -55,8 +55,7 @@ cdef extern from "mixing/merge.hpp" namespace "sparsemargin" nogil:
         const T* variances_before
         const double* scale
         int64_t n_coordinates, n_vectors, t_step, variances_step
-        int64_t n_changed(int64_t)
-        void evidence[K](const int64_t*, int64_t, K*, T*, T*)
+        int64_t evidence[K](const int64_t*, int64_t, K*, T*, T*) except +
 
 
 cdef class ColumnSet:
@@ -92,11 +91,6 @@ cdef class ColumnSet:
             for i in range(indices.shape[0]):
                 found[i] = <index_t> self.numbers.rank_of(indices[i])
         return positions
-
-
-cdef of_size(array, Py_ssize_t n):
-    """The first n numbers, copied if the array is at least twice as long."""
-    return array[:n] if 2 * n > len(array) else array[:n].copy()
 
 
 def spread(const int64_t[::1] columns, Py_ssize_t hole, Py_ssize_t width,
@@ -160,17 +154,15 @@ def evidence_of(const int64_t[::1] columns, Py_ssize_t hole, const index_t[::1] 
     of.n_coordinates, of.n_vectors = n, n_vectors
     of.t_step = t.strides[0] // <Py_ssize_t> sizeof(state_t)
     of.variances_step = variances.strides[0] // <Py_ssize_t> sizeof(state_t)
-    with nogil:
-        n = of.n_changed(hole)
+    # Pages that nothing is written to take no memory, so these arrays are not copied to shorter ones.
     dtype = np.float32 if state_t is float else np.float64
-    keys = np.empty(n, np.asarray(no_keys).dtype)
-    steps, gains = np.empty(n, dtype), np.empty(n, dtype)
+    keys = np.empty(n * n_vectors, np.asarray(no_keys).dtype)
+    steps, gains = np.empty(n * n_vectors, dtype), np.empty(n * n_vectors, dtype)
     cdef index_t[::1] of_keys = keys
     cdef state_t[::1] of_steps = steps, of_gains = gains
-    if n:
-        with nogil:
-            of.evidence(&columns[0], hole, &of_keys[0], &of_steps[0], &of_gains[0])
-    return keys, steps, gains
+    with nogil:
+        n = of.evidence(&columns[0], hole, &of_keys[0], &of_steps[0], &of_gains[0])
+    return keys[:n], steps[:n], gains[:n]
 
 
 def merge_values(const index_t[::1] keys, const double[::1] started,
@@ -222,7 +214,7 @@ def merge_values(const index_t[::1] keys, const double[::1] started,
     with nogil:
         most = merge_means(before, more, changed, n_vectors, &total[0], share, &out_keys[0],
                            &out[0])
-    return of_size(new_keys, most), of_size(new_values, most)
+    return new_keys[:most], new_values[:most]
 
 
 def merge_evidence(const index_t[::1] keys, const state_t[::1] means, const state_t[::1] variances,
@@ -265,7 +257,7 @@ def merge_evidence(const index_t[::1] keys, const state_t[::1] means, const stat
     with nogil:
         most = merge_posteriors(prior, evidence, &tempered[0], &out_keys[0], &out_means[0],
                                 &out_variances[0])
-    return of_size(new_keys, most), of_size(new_means, most), of_size(new_variances, most)
+    return new_keys[:most], new_means[:most], new_variances[:most]
 
 
 def powers_of(const index_t[::1] keys, const state_t[::1] values, Py_ssize_t n_vectors, double p):

@@ -217,68 +217,76 @@ template <class T> struct Trained {
     const double *scale;
     int64_t n_coordinates, n_vectors, t_step, variances_step;
 
-    int64_t n_changed(int64_t hole) const {
-        int64_t n = 0;
-        for (int64_t j = 0; j < n_coordinates; j++) {
-            if (j == hole) continue;
-            const T *now = variances + j * variances_step, *before = variances_before + j * n_vectors;
-            int64_t of_row = 0;
-            for (int64_t l = 0; l < n_vectors; l++) of_row += now[l] != before[l];
-            n += of_row;
-        }
-        return n;
-    }
-
     // Stores the keys of the changed variances, the changes of the means times the precisions, and
-    // the increases of the precisions. The coordinate `hole` has no column.
+    // the increases of the precisions. The coordinate `hole` has no column. Returns their number.
     template <class K>
-    void evidence(const int64_t *columns, int64_t hole, K *keys, T *steps, T *gains) const {
+    int64_t evidence(const int64_t *columns, int64_t hole, K *keys, T *steps, T *gains) const {
+        struct Place {
+            int64_t coordinate, vector;
+        };
+        // The changed places of some coordinates are listed first: a branch for each number would
+        // often be predicted wrongly.
+        const int64_t at_once = std::max<int64_t>(1, BLOCK / n_vectors);
+        std::vector<Place> places(at_once * n_vectors + 1);
+        Place *const found = places.data();
         int64_t n = 0;
-        for (int64_t j = 0; j < n_coordinates; j++) {
-            if (j == hole) continue;
-            const int64_t first = columns[j - (j > hole)] * n_vectors, at = j * n_vectors;
-            const T *now = variances + j * variances_step, *before = variances_before + at;
-            for (int64_t l = 0; l < n_vectors; l++) {
-                if (now[l] == before[l]) continue;
-                const double precision = 1.0 / now[l];
+        for (int64_t first = 0; first < n_coordinates; first += at_once) {
+            int64_t n_found = 0;
+            for (int64_t j = first; j < std::min(first + at_once, n_coordinates); j++) {
+                if (j == hole) continue;
+                const T *now = variances + j * variances_step;
+                const T *before = variances_before + j * n_vectors;
+                for (int64_t l = 0; l < n_vectors; l++) {
+                    found[n_found] = {j, l};
+                    n_found += now[l] != before[l];
+                }
+            }
+            for (int64_t i = 0; i < n_found; i++, n++) {
+                const int64_t j = found[i].coordinate, l = found[i].vector;
+                const int64_t at = j * n_vectors + l;
+                const double precision = 1.0 / variances[j * variances_step + l];
+                const double before = variances_before[at] > 0 ? variances_before[at] : 1.0;
                 const T mean = (T)(t[j * t_step + l] * scale[l]);
-                keys[n] = (K)(first + l);
-                gains[n] = (T)(precision - (before[l] > 0 ? 1.0 / before[l] : 1.0));
-                steps[n] = (T)(((double)mean - means_before[at + l]) * precision);
-                n++;
+                keys[n] = (K)(columns[j - (j > hole)] * n_vectors + l);
+                gains[n] = (T)(precision - 1.0 / before);
+                steps[n] = (T)(((double)mean - means_before[at]) * precision);
             }
         }
+        return n;
     }
 };
 
 // A set of numbers below n, and their ranks in increasing order.
 class Numbers {
-    std::vector<uint64_t> words;
-    std::vector<int64_t> before;
+    struct Word {
+        uint64_t bits = 0;
+        int64_t before = 0;  // how many numbers the words before this one have
+    };
+    std::vector<Word> words;
 
   public:
-    explicit Numbers(int64_t n = 0) : words(n / 64 + 1), before() {}
+    explicit Numbers(int64_t n = 0) : words(n / 64 + 1) {}
 
-    void add(int64_t number) { words[number >> 6] |= (uint64_t)1 << (number & 63); }
+    void add(int64_t number) { words[number >> 6].bits |= (uint64_t)1 << (number & 63); }
 
     int64_t rank() {
-        before.resize(words.size());
         int64_t n = 0;
-        for (size_t w = 0; w < words.size(); w++) {
-            before[w] = n;
-            n += count_bits(words[w]);
+        for (Word &word : words) {
+            word.before = n;
+            n += count_bits(word.bits);
         }
         return n;
     }
 
     int64_t rank_of(int64_t number) const {
+        const Word &word = words[number >> 6];
         const uint64_t below = ((uint64_t)1 << (number & 63)) - 1;
-        return before[number >> 6] + count_bits(words[number >> 6] & below);
+        return word.before + count_bits(word.bits & below);
     }
 
     void list(int64_t *numbers) const {
         for (size_t w = 0; w < words.size(); w++)
-            for (uint64_t word = words[w]; word; word &= word - 1)
+            for (uint64_t word = words[w].bits; word; word &= word - 1)
                 *numbers++ = (int64_t)w * 64 + lowest_bit(word);
     }
 };
