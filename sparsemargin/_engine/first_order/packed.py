@@ -91,7 +91,11 @@ class PackedSpace(LinearSpace):
         """The vectors of a `LinearSpace` that has the sorted columns of n_features features. Its
         first feature stands for all others and has the weight 0."""
         made, has_bias = cls.__new__(cls), bool(space.bias)
-        LinearSpace.__setstate__(made, {**LinearSpace.__getstate__(space), "variances": None})
+        arrays = {
+            name: space.of_vectors(getattr(space, name)).ravel() for name in ("t", "acc", "synced")
+        }
+        arrays["g"] = None if space.p == 2.0 else space.of_vectors(space.g).ravel()
+        LinearSpace.__setstate__(made, _state_of(space, **arrays))
         made.n_features = n_features
         there = np.zeros(n_features + has_bias, bool)
         there[columns] = True
@@ -236,18 +240,28 @@ class WeightSpace(PackedSpace):
             vectors |= {"sigma": np.ones(space.n_vectors), "flushes": vectors["flushes"] * 0}
         LinearSpace.__setstate__(self, {
             # For p > 2, the weights are not computed from the dual vectors, which are left out.
-            "t": held if space.p == 2.0 else empty, "g": None if space.p == 2.0 else held,
-            "acc": None, "synced": None, "variances": None, "log": None,
+            **_state_of(space, held if space.p == 2.0 else empty, None if space.p == 2.0 else held),
             "pending": np.zeros((space.n_vectors, 0)), "vectors": vectors,
-            "trials": space.trials, "p": space.p, "n_vectors": space.n_vectors,
-            "n_coordinates": len(held) // space.n_vectors, "bias": space.bias,
-            "slack": space.slack, "averaged": False,
+            "n_coordinates": len(held) // space.n_vectors, "averaged": False,
             "normalized": space.normalized and not space.averaged,
         })  # fmt: skip
         self.for_training = {}
 
     def theta(self):
         raise AttributeError("theta_ is not kept with predict_only=True. Load the model without.")
+
+
+def _state_of(space, t, g, acc=None, synced=None):
+    """The state of a space with these arrays, without variances and without a log."""
+    flushes = space.vectors["flushes"].max()
+    return {
+        "t": t, "g": g, "acc": acc if space.averaged else None,
+        "synced": synced if space.averaged else None, "variances": None, "log": None,
+        "pending": space.pending[: space.n_vectors, :flushes], "vectors": space.vectors_state(),
+        "trials": space.trials, "p": space.p, "n_vectors": space.n_vectors,
+        "n_coordinates": len(space.t), "bias": space.bias, "slack": space.slack,
+        "averaged": space.averaged, "normalized": space.normalized,
+    }  # fmt: skip
 
 
 def _entries(saved, n_numbers):
