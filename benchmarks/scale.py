@@ -187,14 +187,14 @@ def _shards(parts: Parts, name: str) -> str:
 
 
 def _level_table(parts: Parts) -> str:
-    """Errors of the default learner, and the traffic of an epoch."""
-
+    """Errors of the default learner, and the traffic of an epoch. Data whose shards are all joined
+    to one are left out."""
     alone = {each["data"]: each for each in parts["level"] if each["shards"] == 1}
     rows = [
         each | {"way": "ring" if each["mixing"] == "ring" else "mixtures",
                 "one": 100 * alone[each["data"]]["error"], "percent": 100 * each["error"],
                 "megabytes": each["traffic"] / 1e6}
-        for each in parts["level"] if each["shards"] > 1
+        for each in parts["level"] if each["joined"] > 1
     ]  # fmt: skip
     return pivot(
         [("test error % (MB an epoch)", "{data}"), ("", "{way}"), ("1 shard", "{one:.2f}")],
