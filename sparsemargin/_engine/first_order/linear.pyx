@@ -45,7 +45,6 @@ cdef extern from "numerics/sums.hpp" namespace "sparsemargin" nogil:
 
     void sum_products[T](T*, T*, int64_t, int64_t, int64_t, LongSum*)
 
-
 # Largest power of two by which a step may exceed, or fall short of, the current vector.
 cdef int WIDEST_SHIFT = 500
 # Lower limit of sigma, whose inverse is the upper limit; scores then fit into a double.

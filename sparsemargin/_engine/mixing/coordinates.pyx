@@ -154,7 +154,7 @@ def evidence_of(const int64_t[::1] columns, Py_ssize_t hole, const index_t[::1] 
     of.n_coordinates, of.n_vectors = n, n_vectors
     of.t_step = t.strides[0] // <Py_ssize_t> sizeof(state_t)
     of.variances_step = variances.strides[0] // <Py_ssize_t> sizeof(state_t)
-    # Pages that nothing is written to take no memory, so these arrays are not copied to shorter ones.
+    # The ends of these arrays are not written to, and pages that are not written to take no memory.
     dtype = np.float32 if state_t is float else np.float64
     keys = np.empty(n * n_vectors, np.asarray(no_keys).dtype)
     steps, gains = np.empty(n * n_vectors, dtype), np.empty(n * n_vectors, dtype)

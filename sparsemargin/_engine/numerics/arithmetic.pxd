@@ -75,12 +75,8 @@ cdef inline double link(const Power* power, double t) noexcept nogil:
 
 # Exact sums: a number that is added and later subtracted leaves no rounding error.
 
-cdef inline void add_exactly(double* high, double* low, double x) noexcept nogil:
-    """Add x to high, and the rounding error of that sum to low (Knuth's two-sum)."""
-    cdef double total = high[0] + x
-    cdef double part = total - high[0]
-    low[0] += (high[0] - (total - part)) + (x - part)
-    high[0] = total
+cdef extern from "numerics/sums.hpp" namespace "sparsemargin" nogil:
+    void add_exactly(double* high, double* low, double x) noexcept
 
 
 cdef struct Sum:

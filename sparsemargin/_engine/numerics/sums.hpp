@@ -1,4 +1,4 @@
-// Sums of products with three times the precision of a double.
+// Exact sums, and sums of products with three times the precision of a double.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@ struct LongSum {
 };
 
 // Adds x to high, and the rounding error of this sum to low (Knuth's two-sum).
-inline void add_exactly(double &high, double &low, double x) {
-    const double total = high + x, part = total - high;
-    low += (high - (total - part)) + (x - part);
-    high = total;
+inline void add_exactly(double *high, double *low, double x) {
+    const double total = *high + x, part = total - *high;
+    *low += (*high - (total - part)) + (x - part);
+    *high = total;
 }
 
 template <int N, class T>
@@ -27,8 +27,8 @@ void sum_columns(const T *a, const T *b, int64_t n, int64_t stride, LongSum *sum
         for (int l = 0; l < N; l++) {
             // Zeros change no bit of the sum, and a branch would often be predicted wrongly.
             double error = 0.0;
-            add_exactly(high[l], error, (double)x[l] * (double)y[l]);
-            add_exactly(low[l], lowest[l], error);
+            add_exactly(&high[l], &error, (double)x[l] * (double)y[l]);
+            add_exactly(&low[l], &lowest[l], error);
             nonzero[l] += x[l] != 0;
         }
     }
