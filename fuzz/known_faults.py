@@ -80,9 +80,12 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
     ("shards", "sparsemargin/distributed/dual_vectors.py"): [
         ("step = cuts[-1]", "step = 2 * cuts[-1]"),
     ],
+    ("shards", "sparsemargin/distributed/slices.py"): [
+        ("np.minimum(n**_AS_MANY, _MOST)", "n**_AS_MANY"),
+    ],
     ("shards", ENGINE + "mixing/merge.hpp"): [
         ("mean += power * of.steps * inverse", "mean += of.steps * inverse"),
-        ("means_before[at + l]) * precision)", "means_before[at + l]))"),
+        ("means_before[at]) * precision)", "means_before[at]))"),
         ("power * of.gains", "of.gains"),
     ],
     ("rows", "sparsemargin/estimators/validation.py"): [
