@@ -248,7 +248,7 @@ class DaskBackend(Backend):
         stay there. Tasks are not restricted to workers, because Dask can wait for ever for a
         preferred worker if all workers are gone for a moment, even if others are allowed."""
         with self._connected():
-            futures = self.client.map(function, *map(list, arguments), pure=False)
+            futures = self.client.map(Task(function), *map(list, arguments), pure=False)
         self.needed.update(futures)
         return futures
 
@@ -380,6 +380,21 @@ class DaskBackend(Backend):
             if not isinstance(error, lost) and not isinstance(error.__cause__, CommClosedError):
                 raise
             raise LostScheduler(f"The Dask scheduler at {self.address} has gone away") from error
+
+
+class Task:
+    """A function that workers call. Its errors come without the errors that caused them, because
+    Dask replaces an error that it can't pickle, and those of other libraries often can't be."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function, self.__name__ = function, function.__name__
+
+    def __call__(self, *arguments: Any) -> Any:
+        try:
+            return self.function(*arguments)
+        except Exception as error:
+            error.__cause__ = error.__context__ = None
+            raise
 
 
 def _itself(value: Any) -> Any:

@@ -153,7 +153,8 @@ class VectorEpoch(ShardEpoch):
     def learned(self) -> list[Piece]:
         """The changes, for each slice."""
         space, ratio, gains = self.space, self._ratio(), None
-        # The coordinates that rows have changed. Variances show them, if no sums are needed.
+        # The coordinates that rows have changed. `evidence_of` finds them by their variances, but
+        # the sums of averaged hypotheses need them, too.
         moved = np.empty(0, dtype=bool)
         if space.averaged or not space.adaptive:
             after = _theta_of(space)

@@ -26,7 +26,7 @@ from sparsemargin.distributed.small_shards import runs_of
 from sparsemargin.files.atomic import check_replaceable
 from sparsemargin.files.distinct import Named, check_distinct
 from sparsemargin.files.kinds import TextForm
-from sparsemargin.models import Algorithm, Learner, find_algorithm
+from sparsemargin.models import ALGORITHMS, Algorithm, Learner, find_algorithm
 from sparsemargin.models.candidates import AROW, Candidate
 from sparsemargin.models.inputs.rows import intercept_scale
 from sparsemargin.models.inputs.training_set import weights_by_class
@@ -136,8 +136,7 @@ def fit_distributed(
         See `fit_csr`. None: the choice of `fit_csr`, based on 10,000 rows of all shards.
     max_iter : int, None or "auto", default="auto"
         Number of epochs. None: until an epoch makes no correction on any shard. "auto": five for
-        a named algorithm. Otherwise one, or more if there are few rows, as in `AutoClassifier`;
-        for cells as in `fit_anndata`.
+        a named algorithm, and otherwise as many as `fit_csr` and `fit_anndata` make by default.
     mixing : {"auto", "ring", "uniform"}, default="auto"
         "uniform": the average, with equal weights for all shards. "ring": each vector visits one
         shard after the other, which gives the same vector as one machine that trains on the shards
@@ -395,9 +394,10 @@ def _selected(
 def check_mixable(learner: Learner) -> Learner:
     """Return the learner; raise an error if it cannot be trained on shards."""
     if learner.classifier in _NOT_MIXED:
+        can = [name for name, (kind, _) in ALGORITHMS.items() if kind.classifier not in _NOT_MIXED]
         raise ValueError(
             f"{learner.classifier} can't be mixed: {_NOT_MIXED[learner.classifier]}. Those that "
-            "can are perceptron, pnorm, alma, arow, margin, so and ho."
+            f"can are {', '.join(can)}."
         )
     for name, (off, only) in _NEED_ALL_ROWS.items():
         value = getattr(learner, name, off)

@@ -327,8 +327,9 @@ class Rounds:
         except KeyboardInterrupt:
             if not self.at.epoch:
                 raise
+            advice = "" if self.checkpoint is None else f" {self._what_is_left()}"
             warnings.warn(
-                f"Interrupted: the model is the mixture after epoch {self.at.epoch}.",
+                f"Interrupted: the model is the mixture after epoch {self.at.epoch}.{advice}",
                 Interruption, stacklevel=4,
             )  # fmt: skip
         except LostScheduler as error:

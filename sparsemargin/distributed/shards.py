@@ -254,6 +254,8 @@ class FileShard:
         try:
             sources = open_sources(self.paths)
         except FileNotFoundError as error:
+            if all(map(is_url, self.paths)):
+                raise
             raise FileNotFoundError(
                 f"{error} Every worker must find the file by this path, for example in a shared "
                 "folder. A URL is found everywhere."

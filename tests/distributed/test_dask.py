@@ -134,7 +134,7 @@ def test_shards_are_submitted_at_once(kind, near, paths, monkeypatch):
 
     def note(function, *arguments, **how):
         futures = tell(function, *arguments, **how)
-        if function is backends.open_shard:
+        if function.function is backends.open_shard:
             told.append(len(futures))
         return futures
 
@@ -167,6 +167,26 @@ def test_invalid_shards_are_named_by_workers(client, paths, tmp_path):
     X.data[7] = np.inf
     with pytest.raises(ValueError, match=r"Shard 1 of 2.*infinity at row"):
         fit_distributed([(X[20:], y[20:]), (X, y)], client=client, algo="alma")
+
+
+class Locked(Exception):
+    """An error that can't be pickled, as some of other libraries."""
+
+    def __reduce__(self):
+        raise TypeError("This error can't be pickled.")
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_errors_of_workers_come_without_causes_that_cannot_be_pickled(near, hidden, monkeypatch):
+    def fail(shard):
+        try:
+            raise Locked
+        except Locked as error:
+            raise FileNotFoundError("a.tsv: no such file.") from None if hidden else error
+
+    monkeypatch.setattr(MatrixShard, "survey", fail)
+    with pytest.raises(FileNotFoundError, match=r"Shard [01] of 2.*a\.tsv: no such file"):
+        fit_distributed(cut(*make_data(), 2), client=near, algo="arow")
 
 
 def test_workers_need_the_same_version_of_the_library(near, monkeypatch):

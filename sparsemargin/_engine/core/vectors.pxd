@@ -27,7 +27,7 @@ cdef struct Vector:
     double S_peak  # largest S since the sum was last recomputed
     double S_slack  # sum of |t|**p over the soft-margin coordinates
     double largest  # largest norm among the corrected rows
-    double mass  # L: theta is a sum of y x whose multipliers add up to L
+    double mass  # sum L of the multipliers of the rows y x, of which theta is the sum
     double bound  # least ||theta||_p / L so far
     double initial  # initial variance; a stored variance of 0 means this value
     int64_t corrections

@@ -30,7 +30,8 @@ cdef extern from *:
 
 
 cdef enum:
-    FLUSHES = 1024  # most flushes that a coordinate of acc may be behind
+    # Largest number of flushes (see `linear.pyx`) whose sums a coordinate of acc may lack.
+    FLUSHES = 1024
 
 
 cdef struct Move:  # how a step was carried out

@@ -146,7 +146,7 @@ cdef class FeatureSpace(MatrixSpace):
 
 cdef class DualSpace(MatrixSpace):
     cdef double length  # w.v
-    cdef vector[int64_t] slot_of  # slots of the rows mistaken so far, in the support set
+    cdef vector[int64_t] slot_of  # positions in the support set of the rows mistaken so far
     # The matrix is stored as its lower triangle, row by row. Its columns belong to these rows:
     cdef vector[int64_t] columns
     # State of the current correction: the row, its products with the mistaken rows, and with w.

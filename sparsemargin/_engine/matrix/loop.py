@@ -147,7 +147,7 @@ class DualLoop(MatrixLoop):
     """The training loop in dual variables.
 
     The kernel of a block of rows with the support set and with each other is computed once for all
-    vectors. `row_state` of the task has the slots of its rows in the support set.
+    vectors. `row_state` of the task has the positions of its rows in the support set.
     """
 
     first_span = longest_span = BLOCK

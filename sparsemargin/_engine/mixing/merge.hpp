@@ -92,8 +92,10 @@ void sweep(const std::vector<Shard> &shards, Others others, Take take, Give give
     }
 }
 
-// The sum of the carried number and of the shards' values times the share: carried + total *
-// started + sum of share * (value - ratio * started). All shards have started from `started`.
+// For each key, `carried` plus the sum of the values of all shards times `share`. All shards began
+// with the value `started`. A shard that has not changed a key has the value ratio * started, and
+// `total` is the sum of share * ratio over all shards, so that the result is carried + total *
+// started + the sum of share * (value - ratio * started) over the shards that have changed the key.
 // Returns the number of keys written.
 template <class K, class T>
 int64_t merge_values(Valued<K, double> started, Valued<K, T> carried,
