@@ -327,7 +327,9 @@ class Rounds:
         except KeyboardInterrupt:
             if not self.at.epoch:
                 raise
-            advice = "" if self.checkpoint is None else f" {self._what_is_left()}"
+            advice = ""
+            if self.checkpoint is not None:
+                advice = f" Pass resume=True to continue from {self.checkpoint.path}."
             warnings.warn(
                 f"Interrupted: the model is the mixture after epoch {self.at.epoch}.{advice}",
                 Interruption, stacklevel=4,
