@@ -220,7 +220,8 @@ def test_ctrl_c_in_a_mixture_leaves_the_one_before(epoch, how, path, monkeypatch
         return mix_slice(*given)
 
     monkeypatch.setattr(dual_vectors, "mix_slice", interrupt)
-    with pytest.warns(Interruption, match=f"after epoch {epoch - 1}"):
+    words = rf"after epoch {epoch - 1}\. Pass resume=True to continue from .*checkpoint\.model"
+    with pytest.warns(Interruption, match=words):
         model = fit_distributed(shards, max_iter=4, on_round=done.append, **how)
     assert_same(model, sparsemargin.load_model(path))
     monkeypatch.undo()
