@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 import sys
 import time
@@ -383,8 +384,8 @@ class DaskBackend(Backend):
 
 
 class Task:
-    """A function that workers call. Its errors come without the errors that caused them, because
-    Dask replaces an error that it can't pickle, and those of other libraries often can't be."""
+    """A function that workers call. Its errors come without their causes if these can't be pickled,
+    as some of other libraries. Otherwise Dask would replace the error."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function, self.__name__ = function, function.__name__
@@ -393,7 +394,10 @@ class Task:
         try:
             return self.function(*arguments)
         except Exception as error:
-            error.__cause__ = error.__context__ = None
+            try:
+                pickle.dumps(error)  # with its causes, because Dask has installed `tblib`
+            except Exception:
+                error.__cause__ = error.__context__ = None
             raise
 
 

@@ -6,13 +6,11 @@ Slices hold only keys that a shard has changed.
 If coordinates have variances, each shard updates the same prior to a posterior, and the product of
 the posteriors combines them. But shards correct the same errors, so their evidence is not
 independent, and the product is too confident. Therefore the evidence of n shards for a coordinate
-counts like that of n ** (1/4) shards: each likelihood is raised to the power n ** (-3/4), as in
-generalized Bayes. Coordinates that only one shard has changed are not affected. The exponent was
-found by experiment.
-
-Evidence never counts like that of more than 2 shards. If every shard moves a mean to its optimum,
-and the prior's precision is large, a mixture that counts the shards as k moves it k times as far.
-Its distance from the optimum is then k - 1 times the distance before, which grows if k > 2.
+counts like that of k = min(n ** (1/4), 2) shards: each likelihood is raised to the power k / n, as
+in generalized Bayes. Coordinates that only one shard has changed are not affected. The exponent was
+found by experiment. The limit keeps mixtures from diverging: if every shard moves a mean to its
+optimum, and the prior's precision is large, the mixture moves it k times as far. Its distance from
+the optimum is then k - 1 times the distance before.
 """
 
 from __future__ import annotations

@@ -189,6 +189,17 @@ def test_errors_of_workers_come_without_causes_that_cannot_be_pickled(near, hidd
         fit_distributed(cut(*make_data(), 2), client=near, algo="arow")
 
 
+def test_errors_of_workers_keep_their_causes(near, monkeypatch):
+    def fail(shard):
+        raise ValueError("no rows") from KeyError("a")
+
+    monkeypatch.setattr(MatrixShard, "survey", fail)
+    shard = [(csr_matrix(np.eye(2)), np.arange(2))]  # the error of a single shard is not renamed
+    with pytest.raises(ValueError, match="no rows") as raised:
+        fit_distributed(shard, client=near, algo="arow")
+    assert isinstance(raised.value.__cause__, KeyError)
+
+
 def test_workers_need_the_same_version_of_the_library(near, monkeypatch):
     def fail(*_):
         raise ModuleNotFoundError("No module named 'sparsemargin'", name="sparsemargin")

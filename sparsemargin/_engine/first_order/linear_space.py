@@ -50,8 +50,8 @@ class LinearSpace(LinearState, Replayed):
 
     @property
     def prior_in_arrays(self):
-        """The part of the prior for the coordinates in the arrays, which are all coordinates here,
-        and those of one block in `VectorBlocks`."""
+        """The prior of the coordinates in the arrays: all coordinates here, and none in
+        `VectorBlocks`."""
         return self.prior
 
     def resize(self, n_features, first=0):

@@ -87,9 +87,13 @@ class PackedSpace(LinearSpace):
     saved_type = LinearSpace
 
     @classmethod
-    def of(cls, space, columns, n_features, for_training):
+    def of(cls, space, columns, n_features, keys, variances):
         """The vectors of a `LinearSpace` that has the sorted columns of n_features features. Its
-        first feature stands for all others and has the weight 0."""
+        first feature stands for all others and has the weight 0.
+
+        `keys` are flat indices of all coordinates, and `variances` their variances, None if there
+        are none.
+        """
         made, has_bias = cls.__new__(cls), bool(space.bias)
         arrays = {
             name: space.of_vectors(getattr(space, name)).ravel() for name in ("t", "acc", "synced")
@@ -101,7 +105,11 @@ class PackedSpace(LinearSpace):
         there[columns] = True
         there[n_features:] = True
         made.take_places(there)
-        made.for_training = for_training
+        made.for_training = {"variances": None}
+        if variances is not None:
+            index = np.int32 if len(there) * space.n_vectors <= 2**31 else np.int64
+            indices = keys.astype(index, copy=False)
+            made.for_training["variances"] = {"indices": indices, "values": variances}
         return made
 
     @property

@@ -93,6 +93,11 @@ cdef class ColumnSet:
         return positions
 
 
+cdef of_size(array, Py_ssize_t n):
+    """The first n numbers, copied if the array is at least twice as long."""
+    return array[:n] if 2 * n > len(array) else array[:n].copy()
+
+
 def spread(const int64_t[::1] columns, Py_ssize_t hole, Py_ssize_t width,
            const index_t[::1] keys, values, state_t[:, ::1] arrays):
     """Copy values whose keys belong to some columns to an array of shape (n_columns + 1, width).
@@ -154,7 +159,6 @@ def evidence_of(const int64_t[::1] columns, Py_ssize_t hole, const index_t[::1] 
     of.n_coordinates, of.n_vectors = n, n_vectors
     of.t_step = t.strides[0] // <Py_ssize_t> sizeof(state_t)
     of.variances_step = variances.strides[0] // <Py_ssize_t> sizeof(state_t)
-    # The ends of these arrays are not written to, and pages that are not written to take no memory.
     dtype = np.float32 if state_t is float else np.float64
     keys = np.empty(n * n_vectors, np.asarray(no_keys).dtype)
     steps, gains = np.empty(n * n_vectors, dtype), np.empty(n * n_vectors, dtype)
@@ -162,7 +166,7 @@ def evidence_of(const int64_t[::1] columns, Py_ssize_t hole, const index_t[::1] 
     cdef state_t[::1] of_steps = steps, of_gains = gains
     with nogil:
         n = of.evidence(&columns[0], hole, &of_keys[0], &of_steps[0], &of_gains[0])
-    return keys[:n], steps[:n], gains[:n]
+    return of_size(keys, n), of_size(steps, n), of_size(gains, n)
 
 
 def merge_values(const index_t[::1] keys, const double[::1] started,
@@ -214,7 +218,7 @@ def merge_values(const index_t[::1] keys, const double[::1] started,
     with nogil:
         most = merge_means(before, more, changed, n_vectors, &total[0], share, &out_keys[0],
                            &out[0])
-    return new_keys[:most], new_values[:most]
+    return of_size(new_keys, most), of_size(new_values, most)
 
 
 def merge_evidence(const index_t[::1] keys, const state_t[::1] means, const state_t[::1] variances,
@@ -257,7 +261,7 @@ def merge_evidence(const index_t[::1] keys, const state_t[::1] means, const stat
     with nogil:
         most = merge_posteriors(prior, evidence, &tempered[0], &out_keys[0], &out_means[0],
                                 &out_variances[0])
-    return new_keys[:most], new_means[:most], new_variances[:most]
+    return of_size(new_keys, most), of_size(new_means, most), of_size(new_variances, most)
 
 
 def powers_of(const index_t[::1] keys, const state_t[::1] values, Py_ssize_t n_vectors, double p):

@@ -77,6 +77,7 @@ cdef inline double link(const Power* power, double t) noexcept nogil:
 
 cdef extern from "numerics/sums.hpp" namespace "sparsemargin" nogil:
     void add_exactly(double* high, double* low, double x) noexcept
+    void add_long(double* high, double* low, double* lowest, double x) noexcept
 
 
 cdef struct Sum:
@@ -87,9 +88,7 @@ cdef struct Sum:
 
 cdef inline void add(Sum* total, double x) noexcept nogil:
     """Add x with three times the precision of a double."""
-    cdef double error = 0.0
-    add_exactly(&total.high, &error, x)
-    add_exactly(&total.low, &total.lowest, error)
+    add_long(&total.high, &total.low, &total.lowest, x)
 
 
 cdef inline void add_sum(Sum* total, const Sum* other) noexcept nogil:

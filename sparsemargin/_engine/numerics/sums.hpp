@@ -5,18 +5,25 @@
 
 namespace sparsemargin {
 
-// A sum of three doubles, and the number of its terms that are not 0.
-struct LongSum {
-    double high = 0.0, low = 0.0, lowest = 0.0;
-    int64_t nonzero = 0;
-};
-
 // Adds x to high, and the rounding error of this sum to low (Knuth's two-sum).
 inline void add_exactly(double *high, double *low, double x) {
     const double total = *high + x, part = total - *high;
     *low += (*high - (total - part)) + (x - part);
     *high = total;
 }
+
+// Adds x to a sum of three doubles.
+inline void add_long(double *high, double *low, double *lowest, double x) {
+    double error = 0.0;
+    add_exactly(high, &error, x);
+    add_exactly(low, lowest, error);
+}
+
+// A sum of three doubles, and the number of its terms that are not 0.
+struct LongSum {
+    double high = 0.0, low = 0.0, lowest = 0.0;
+    int64_t nonzero = 0;
+};
 
 template <int N, class T>
 void sum_columns(const T *a, const T *b, int64_t n, int64_t stride, LongSum *sums) {
@@ -26,9 +33,7 @@ void sum_columns(const T *a, const T *b, int64_t n, int64_t stride, LongSum *sum
         const T *const x = a + j * stride, *const y = b + j * stride;
         for (int l = 0; l < N; l++) {
             // Zeros change no bit of the sum, and a branch would often be predicted wrongly.
-            double error = 0.0;
-            add_exactly(&high[l], &error, (double)x[l] * (double)y[l]);
-            add_exactly(&low[l], &lowest[l], error);
+            add_long(&high[l], &low[l], &lowest[l], (double)x[l] * (double)y[l]);
             nonzero[l] += x[l] != 0;
         }
     }
