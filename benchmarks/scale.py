@@ -137,7 +137,9 @@ def level_of(name: str, n_shards: Sequence[int] = LEVEL_SHARDS) -> Iterator[dict
     for n in n_shards:
         joined = 1
         for mixing in ("uniform", "ring"):
-            is_for_ring = joined > 1 and n_labels > 2 and suits_ring(n_labels, joined)
+            # Models of cells are joint, and a ring needs a vector for each label.
+            is_for_ring = joined > 1 and n_labels > 2 and name not in CELLS
+            is_for_ring = is_for_ring and suits_ring(n_labels, joined)
             if mixing == "ring" and not is_for_ring:
                 continue
             given = {"mixing": mixing, "max_iter": "auto"}

@@ -327,9 +327,7 @@ class Rounds:
         except KeyboardInterrupt:
             if not self.at.epoch:
                 raise
-            advice = ""
-            if self.checkpoint is not None:
-                advice = f" Pass resume=True to continue from {self.checkpoint.path}."
+            advice = "" if self.checkpoint is None else f" {self.checkpoint.advice}"
             warnings.warn(
                 f"Interrupted: the model is the mixture after epoch {self.at.epoch}.{advice}",
                 Interruption, stacklevel=4,

@@ -36,6 +36,11 @@ class Checkpoint:
     made_from: Collection[str | os.PathLike[str]] = ()
     wrappers: Collection[dict[str, Any]] = ()
 
+    @property
+    def advice(self) -> str:
+        """How to continue after an interruption."""
+        return f"Pass resume=True to continue from {self.path}."
+
     def write(self, learner: Learner, position: dict[str, Any], path: str | None = None) -> None:
         """Write the learner and the position of the run to `path`, or to the checkpoint's path."""
         # Number of features after an earlier `fit`. The current run sets it only when it ends.

@@ -105,7 +105,7 @@ class Run:
                 held.clear()
                 advice = ""
                 if self.checkpoint is not None and self.position is not None:
-                    advice = f" Pass resume=True to continue from {self.checkpoint.path}."
+                    advice = f" {self.checkpoint.advice}"
                 warn_user(
                     f"Interrupted after {self.rows:,} rows of epoch {self.epoch}. The model was "
                     f"trained on the rows before.{advice}",
